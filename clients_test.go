@@ -60,7 +60,7 @@ func TestHowLongClientsWait(t *testing.T) {
 	}
 }
 
-// What the caller sets stays.
+// Options that the caller sets stay.
 func TestClientsKeepWhatIsSet(t *testing.T) {
 	for name, make := range clients {
 		rdb := mayfly.Must(make(&redis.UniversalOptions{Addrs: []string{"127.0.0.1:1"}, ReadTimeout: 42 * time.Second, MaxRetries: 7, PoolSize: 3}))
@@ -71,7 +71,7 @@ func TestClientsKeepWhatIsSet(t *testing.T) {
 	}
 }
 
-// What go-redis takes is taken: sockets, IPv6, sentinels with a database.
+// All addresses that go-redis accepts are accepted: sockets, IPv6, sentinels with a database.
 func TestClientsOfGoodOptions(t *testing.T) {
 	for _, o := range []*redis.UniversalOptions{
 		{Addrs: []string{"/run/redis.sock"}, DB: 3},

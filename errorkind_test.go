@@ -25,7 +25,7 @@ type replied string
 func (r replied) Error() string { return string(r) }
 func (replied) RedisError()     {}
 
-// What patterns and users say around an error of Redis's does not change its kind.
+// Text that patterns and users wrap around an error of Redis does not change its kind.
 func TestErrorKind(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 	for kind, errs := range map[string][]error{

@@ -35,12 +35,13 @@ func ExampleOpenLocal() {
 	}, cacheaside.Options{}))
 	defer cache.Close(ctx)
 
-	for local.Stats().Hits == 0 { // the first loads, the second reads Redis, the next are local
+	var e cacheaside.Entry[User]
+	for e.Outcome != mayfly.OutcomeHitLocal { // the first Get loads, the second reads Redis, the next are local
 		if _, err := cache.Get(ctx, 7); err != nil {
 			panic(err)
 		}
+		e, _, _ = cache.Lookup(ctx, 7)
 	}
-	e, _, _ := cache.Lookup(ctx, 7)
 	fmt.Println(local.Stats().Rung, e.Value.Name, e.Outcome)
 	// Output: tracking user 7 hit_local
 }

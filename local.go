@@ -135,7 +135,7 @@ type LocalStats struct {
 	Dead    int   // entries that are over and whose memory was not taken back yet
 
 	Hits, Misses uint64 // reads that found a copy, and that did not while copies could be served
-	Evictions    uint64 // copies that left for want of room
+	Evictions    uint64 // copies evicted to make room
 	Expired      uint64 // copies that came to their end
 	TooLarge     uint64 // copies not kept, larger than MaxBytes alone
 	Outdated     uint64 // copies not kept, because the key changed while it was read

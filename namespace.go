@@ -65,7 +65,8 @@ type Namespace[K comparable, V any] struct {
 
 	// Plain stores the codec's bytes and nothing else, for keys that programs in other languages read and write too.
 	// What needs room for a header (stale values, early refresh by cost, remembered misses) is then refused by the
-	// constructor that is asked for it.
+	// constructor that is asked for it. Turn it on or off together with a new Prefix: processes with and without it do not
+	// see each other's leases, so a Delete by one does not void a load of the other.
 	Plain bool
 }
 

@@ -13,7 +13,7 @@ import (
 // century is the longest TTL.
 const century = 100 * 365 * 24 * time.Hour
 
-// What jitter makes of a TTL must leave room for a stale window: a sum that overflowed would be a TTL of a millisecond.
+// A jittered TTL must leave room for a stale window: a sum that overflows would be a TTL of a millisecond.
 func TestJitterThatMakesATTLTooLong(t *testing.T) {
 	ns := mayfly.Namespace[int, string]{Name: "users", Redis: redistest.Start(t).Client(), Prefix: "user:", TTL: century}
 	for _, j := range []jitter.Spread{{Fraction: 0.99}, {Floor: 2 * century}} {

@@ -15,10 +15,10 @@ import (
 // A cache is one contestant, holding byte slices under string keys, with a deadline on each.
 type cache interface {
 	get(key string) ([]byte, bool)
-	// set stores value for ttl. The first four bytes of value are ttl in milliseconds too, for the cache that must be
+	// set stores value for ttl. The first four bytes of value also contain ttl in milliseconds, for the cache that has to be
 	// asked.
 	set(key string, value []byte, ttl time.Duration)
-	settle()  // waits for what the cache does behind its caller's back
+	settle()  // waits for the cache's background work
 	len() int // entries in memory, dead ones included
 	close()
 }

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// A load is what callers do: of every hundred operations this many are writes of keys that are there, and so many
-// callers at once.
+// A load is what callers do: a mix of reads and writes of existing keys, and the number of simultaneous
+// callers.
 type load struct {
 	name    string
 	writes  int
 	callers int
-	order   []uint32 // which keys are asked for
+	order   []uint32 // the order in which keys are read
 	bound   float64  // of our CPU time over the rival's; 0: none was set
 }
 
-// costs measures CPU time per operation. Every round makes every cache anew, one after the other, and what is published
-// are medians over the rounds: of the time, and of its ratio to the rival's in the same round.
+// costs measures CPU time per operation. Every round makes every cache anew, one after the other. The published
+// figures are medians over the rounds: of the time, and of its ratio to the rival's time in the same round.
 func costs(w io.Writer, o settings) {
 	const resident = 65_536
 	names := keyNames(resident)

@@ -13,7 +13,7 @@ import (
 	"github.com/mayflycache/mayfly/metrics"
 )
 
-// counted measures what it costs that a hit is counted for Prometheus.
+// counted measures the cost of counting a hit for Prometheus.
 func counted(w io.Writer, o settings) {
 	srv := startRedis()
 	defer srv.stop()

@@ -30,9 +30,9 @@ type crowdWay struct {
 	get   func(i int)
 }
 
-// crowd measures what hits cost one caller, and many at once, each of whom wants another key: the CPU time of this process, what it allocates,
-// and how many commands Redis gets. Other programs keep the processors busy meanwhile, at the lowest priority: a processor that
-// has to be woken for each reply would cost more than all the rest.
+// crowd measures the cost of hits for one caller, and for many simultaneous callers that each read another key: the CPU time of this process, its
+// allocations, and the number of commands that Redis gets. Meanwhile other programs keep the processors busy, at the lowest priority: waking a
+// processor for each reply would cost more than everything else.
 func crowd(w io.Writer, o settings) {
 	srv := startRedis()
 	defer srv.stop()
@@ -152,7 +152,7 @@ func commandsOf(rdb *redis.Client) (n float64) {
 	return n
 }
 
-// keepBusy keeps all processors busy, and returns what ends that.
+// keepBusy keeps all processors busy, and returns a function that ends that.
 func keepBusy() (end func()) {
 	var all []*exec.Cmd
 	for range runtime.NumCPU() {

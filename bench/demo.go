@@ -27,7 +27,7 @@ func (u unread) WriteHeader(status int) {
 	}
 }
 
-// demoCosts measures what the demo promises: that a page costs a tenth if it is kept whole, and that a newcomer need not wait.
+// demoCosts measures what the demo promises: that a cached page costs a tenth of its handler, and that a newcomer need not wait.
 func demoCosts(w io.Writer, o settings) {
 	ctx := context.Background()
 	db := must(embedded.Open(embedded.Options{}))

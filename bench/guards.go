@@ -10,7 +10,7 @@ import (
 	"github.com/mayflycache/mayfly/ttlguard"
 )
 
-// guards measures what ttlguard costs the commands that are none of its business.
+// guards measures what ttlguard costs for commands outside its prefixes.
 func guards(w io.Writer, o settings) {
 	srv := startRedis()
 	defer srv.stop()
@@ -21,7 +21,7 @@ func guards(w io.Writer, o settings) {
 	alone := guard.ProcessHook(func(context.Context, redis.Cmder) error { return nil })
 	bare := func(context.Context, redis.Cmder) error { return nil }
 	get, set := redis.NewStringCmd(ctx, "get", "user:1001"), redis.NewStatusCmd(ctx, "set", "queue:7", "v")
-	const times = 100 // hooks per GET, so that what is measured is not lost beside it
+	const times = 100 // hooks per GET, so that the measured cost is not lost in the noise
 	run := func(hook redis.ProcessHook, cmd redis.Cmder) func() {
 		return func() {
 			for range times {

@@ -38,7 +38,7 @@ func pageHeader(h http.Header) {
 	h.Set("Last-Modified", "Sat, 21 Nov 2026 09:00:00 GMT")
 }
 
-// hitHeader is what a hit has beside: the page's own header is compared with that of a handler that sends as much.
+// hitHeader is the header of a hit: the page's own header must be compared with that of a handler that sends as much.
 func hitHeader(h http.Header) {
 	pageHeader(h)
 	h.Set("Age", "0")
@@ -46,7 +46,7 @@ func hitHeader(h http.Header) {
 	h.Set("Cache-Status", `mayfly; hit; ttl=3600; key="http://127.0.0.1:12345/mayfly/local"`)
 }
 
-// cachedPages are the ways to the page: the first of each kind is what the others are measured by.
+// cachedPages are the ways to serve the page. The first of each kind is the yardstick for the others.
 var cachedPages = []struct {
 	path, name string
 	bound      float64
@@ -129,7 +129,7 @@ func servePagesChild(redisAddr string) {
 	panic(http.Serve(l, mux))
 }
 
-// browser asks over one connection, with as little of its own as can be.
+// browser sends requests over one connection, with as little work of its own as possible.
 type browser struct {
 	conn net.Conn
 	in   *bufio.Reader
@@ -142,13 +142,13 @@ func (b *browser) get(path string) string {
 	return string(must(io.ReadAll(res.Body)))
 }
 
-// spent is what the server has spent: processor time and allocations.
+// spent returns what the server has spent: processor time and allocations.
 func (b *browser) spent(query string) (cpu, mallocs float64) {
 	must(fmt.Sscan(b.get("/spent"+query), &cpu, &mallocs))
 	return cpu, mallocs
 }
 
-// httpCaches measures what a hit costs the server, beside handlers that do the same by hand.
+// httpCaches measures what a hit costs the server, next to handlers that do the same by hand.
 func httpCaches(w io.Writer, o settings) {
 	srv := startRedis()
 	defer srv.stop()
@@ -174,10 +174,12 @@ func httpCaches(w io.Writer, o settings) {
 			}
 		}
 	}
+	defer keepBusy()()
 	rounds, turns, turn := o.scale(15, 2), o.scale(8, 1), o.scale(512, 192)
 	fmt.Fprintf(w, `A page of 10 KiB over loopback: processor time of the server per request, net/http included, median of %d interleaved rounds of
 %d requests; the ratio is the median of those in one round. The handlers that they are measured by send the same header as a hit of mayfly. What the
-peers send is less: neither has Age or Cache-Status, and neither asks whether the page may be cached at all.
+peers send is less: neither has Age or Cache-Status, and neither asks whether the page may be cached at all. Other programs keep the processors
+busy meanwhile, at the lowest priority: on idle ones the waking up of threads is most of what one connection costs.
 `, rounds, turns*turn)
 	for _, n := range []int{1, len(browsers)} {
 		fmt.Fprintf(w, "\n| %d at once | bound | CPU | ratio | allocations more |\n| --- | --- | --- | --- | --- |\n", n)
@@ -193,12 +195,13 @@ peers send is less: neither has Age or Cache-Status, and neither asks whether th
 	}
 }
 
-// compare has all browsers ask at once, way by way, and returns what each round cost the server, a request, and what the last turn allocated.
+// compare has all browsers send requests simultaneously, way by way. It returns the server's cost per request in each round, and the allocations of
+// the last turn.
 func compare(browsers []*browser, rounds, turns, turn int) (cpu map[string][]float64, allocs map[string]float64) {
 	cpu, allocs = map[string][]float64{}, map[string]float64{}
 	for range rounds {
 		spent := map[string]float64{}
-		for range turns { // short turns, so that who else uses the machine disturbs all alike
+		for range turns { // short turns, so that other programs disturb all ways alike
 			for _, p := range cachedPages {
 				began, mallocs := browsers[0].spent("?gc")
 				var asked sync.WaitGroup

@@ -20,7 +20,7 @@ const (
 	lease     = 50 * time.Millisecond
 )
 
-// limiters measures what a call costs that is counted.
+// limiters measures the cost of a counted call.
 func limiters(w io.Writer, o settings, server *contender) {
 	rdb := server.client()
 	defer rdb.Close()
@@ -135,7 +135,7 @@ func inPipelines(w io.Writer, o settings, server *contender) {
 	fmt.Fprintln(w)
 }
 
-// alone measures calls that follow each other at once, nearly all of which need no trip.
+// alone measures consecutive calls, nearly all of which need no trip.
 func alone(w io.Writer, o settings, do func(context.Context) error) {
 	ctx, calls := context.Background(), o.scale(1_000_000, 10_000)
 	for range calls / 10 { // its shares grow as large as it needs them

@@ -13,8 +13,8 @@ import (
 	"github.com/mayflycache/mayfly/cacheaside"
 )
 
-// localHits measures a hit in the process beside one in rueidis's client-side cache, which keeps replies: who wants a
-// value decodes it at each hit.
+// localHits measures a local hit next to one in rueidis's client-side cache, which keeps replies: to get a
+// value, a caller decodes the reply at each hit.
 func localHits(w io.Writer, o settings) {
 	srv := startRedis()
 	defer srv.stop()

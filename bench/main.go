@@ -40,10 +40,10 @@ type measurement struct {
 	run  func(w []io.Writer, o settings)
 }
 
-// longStampede is made only where it is named: it takes an hour.
+// longStampede runs only if it is named: it takes an hour.
 const longStampede = "long stampede"
 
-// recordedTraces is made where -traces says where they are.
+// recordedTraces runs only if -traces names their directory.
 const recordedTraces = "recorded traces"
 
 const performance, eviction, journalDecision = "performance.md", "decisions/0004-eviction-policy.md", "decisions/0014-journal.md"

@@ -11,8 +11,8 @@ import (
 	"github.com/mayflycache/mayfly/bench/lab"
 )
 
-// access makes a policy of a cache: ask, and store on a miss. settle makes a cache that works in the background keep to
-// its size at every step.
+// access makes a policy of a cache: read, and store on a miss. settle makes a cache that works in the background keep its
+// size at every step.
 type access struct {
 	cache
 	names []string

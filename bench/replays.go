@@ -14,9 +14,9 @@ import (
 	"github.com/mayflycache/mayfly/bench/lab"
 )
 
-// A recorded trace is a file of little-endian uint32 keys in the order of their requests, gzipped. They are others' and not part of this
-// module: the ARC paper's set (oltp, p3, P2), the LIRS paper's (gli, loop, multi3, sprite), a ledger's vault (corda), block storage of
-// virtual machines (w106, cloudphys), and two made by hand against frequency.
+// A recorded trace is a file of little-endian uint32 keys in the order of their requests, gzipped. The traces belong to others and are not part of
+// this module: the ARC paper's set (oltp, p3, P2), the LIRS paper's (gli, loop, multi3, sprite), a ledger's vault (corda), block storage of
+// virtual machines (w106, cloudphys), and two handmade ones that defeat frequency.
 var recorded = []struct {
 	name    string
 	entries []int
@@ -94,10 +94,10 @@ func readTrace(path string) ([]uint32, error) {
 	return seq, nil
 }
 
-// optimum is the hits per hundred of a cache that evicts what is asked for last (Belady).
+// optimum returns the hits per hundred of a cache that evicts the key whose next request is the farthest away (Belady).
 func optimum(seq []uint32, entries int) float64 {
 	const never = 1 << 31
-	next := make([]int, len(seq)) // when what is asked for is asked for again
+	next := make([]int, len(seq)) // index of the next request for the same key
 	last := map[uint32]int{}
 	for i := len(seq) - 1; i >= 0; i-- {
 		next[i] = never
@@ -106,14 +106,14 @@ func optimum(seq []uint32, entries int) float64 {
 		}
 		last[seq[i]] = i
 	}
-	held := map[uint32]int{} // by key: when it is asked for again
+	held := map[uint32]int{} // by key: index of its next request
 	var far farthest
 	n := 0
 	for i, k := range seq {
 		if _, ok := held[k]; ok {
 			n++
 		} else if len(held) == entries {
-			for held[far[0].key] != far[0].next { // asked for meanwhile
+			for held[far[0].key] != far[0].next { // requested meanwhile
 				priority.Pop(&far)
 			}
 			delete(held, priority.Pop(&far).(future).key)

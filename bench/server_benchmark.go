@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// redisBenchmark asks the program that comes with Redis.
+// redisBenchmark runs the program that comes with Redis.
 func redisBenchmark(w io.Writer, o settings) {
 	servers := startAll()
 	defer stopAll(servers)

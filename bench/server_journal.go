@@ -57,7 +57,7 @@ func (k keeper) String() string {
 	return k.name + ", " + k.policy
 }
 
-// journal measures what it costs to keep the data of a server, beside Redis's own journal on the same disk.
+// journal measures the cost of keeping a server's data, next to Redis's own journal on the same disk.
 func journal(w io.Writer, o settings) {
 	writing(w, o)
 	compacting(w, o)
@@ -102,7 +102,7 @@ setting; so is always.
 	}
 }
 
-// compacting measures what other clients notice of a compaction.
+// compacting measures how a compaction affects other clients.
 func compacting(w io.Writer, o settings) {
 	keys, rounds := o.scale(1_000_000, 20_000), o.scale(5, 1)
 	fmt.Fprintf(w, `
@@ -139,7 +139,7 @@ SETs of 100 bytes by 8 clients over %d keys, p99 in ms as redis-benchmark has it
 	}
 }
 
-// starts measures how long a server takes to read one journal: what Redis wrote, each reads a copy of its own.
+// starts measures how long a server takes to read a journal: each reads its own copy of one that Redis wrote.
 func starts(w io.Writer, o settings) {
 	keys, rounds := o.scale(1_000_000, 20_000), o.scale(3, 1)
 	written := must(os.MkdirTemp("", "mayfly-journal"))
@@ -188,7 +188,7 @@ From the start of the process to its first answer, on a journal of %d SETs with 
 	}
 }
 
-// syncs measures what it takes to hand all keys to an empty Redis 8.
+// syncs measures how long it takes to send all keys to an empty Redis 8.
 func syncs(w io.Writer, o settings) {
 	keys, rounds := o.scale(1_000_000, 20_000), o.scale(3, 1)
 	fmt.Fprintf(w, `
@@ -253,7 +253,7 @@ func (c *contender) resident() float64 {
 	panic("no VmRSS")
 }
 
-// rates are what redis-benchmark tells of one test.
+// rates are redis-benchmark's figures for one test.
 type rates struct{ perSecond, p99 float64 }
 
 // setting runs SETs of redis-benchmark.

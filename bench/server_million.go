@@ -17,7 +17,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// million measures many keys with a TTL: what they weigh, what moving the clock costs, and how long the dead stay while clients write.
+// million measures many keys with a TTL: their memory, the cost of moving the clock, and how long dead keys stay while clients write.
 func million(w io.Writer, o settings) {
 	keys := o.scale(1_000_000, 50_000)
 	fmt.Fprintf(w, `%d keys of 11 bytes with a TTL, values of 100 bytes. Bytes per key: live heap of the process that holds the double, and Redis's used_memory; the
@@ -83,7 +83,7 @@ func fillKeys(rdb *redis.Client, keys int) {
 	}
 }
 
-// underLoad counts the dead that a server holds while clients write keys with TTLs of 1 to 10 s that nobody reads.
+// underLoad counts the dead keys that a server holds while clients write keys with TTLs of 1 to 10 s that nobody reads.
 func underLoad(w io.Writer, o settings) {
 	const clients, batch = 4, 100
 	run := time.Duration(o.scale(20, 3)) * time.Second
@@ -107,7 +107,7 @@ moment and DBSIZE is compared with the keys whose deadline has not passed. The b
 	}
 }
 
-// burden is what was found while clients wrote.
+// burden is the result of underLoad for one server.
 type burden struct {
 	perSecond  float64
 	held, dead int64 // the most

@@ -13,7 +13,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// pipelines measures what a client waits for: the server in its own process, and the double in the test's own.
+// pipelines measures how long a client waits: for the server in its own process, and for the double in the test's own.
 func pipelines(w io.Writer, o settings) {
 	const keys, batch = 10_000, 100
 	rounds, batches := o.scale(15, 1), o.scale(300, 30)
@@ -51,7 +51,7 @@ pipelines is 1.5 x Redis (the aim 1.0).
 		if s.name == theDouble {
 			bound = 1.5
 		}
-		mean := 0.0 // a round is too short for the clock of the processes
+		mean := 0.0 // a round is too short for the processes' clocks
 		base := 0.0
 		for r := range cpu[i] {
 			mean += cpu[i][r] / float64(rounds)
@@ -71,7 +71,7 @@ func mixed(rdb *redis.Client, names []string, value string, batches, batch int) 
 			n := b*batch + i
 			mix(ctx, p, n, names[n*7919%len(names)], value)
 		}
-		p.Exec(ctx) // GET of what is not there is an error too
+		p.Exec(ctx) // a GET of a missing key is an error too
 	}
 }
 

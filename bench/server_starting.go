@@ -42,9 +42,9 @@ var starters = []starter{
 // running is a server that is there all the time.
 var running = sync.OnceValue(func() *redistest.Server { return must(redistest.Run()) })
 
-// starting measures what a server costs that lives as long as a test.
+// starting measures the cost of a server that lives as long as a test.
 func starting(w io.Writer, o settings) {
-	// A closed TCP connection keeps its port for a minute, and the kernel takes ever longer to find free ones: no more than these.
+	// A closed TCP connection keeps its port for a minute, and the kernel takes longer and longer to find free ones. So there are no more than these.
 	rounds, instances := o.scale(10, 1), o.scale(100, 20)
 	fmt.Fprintf(w, `A server in the test's own process and a go-redis client for it. "First PING": start, connect and PING. "A life": start, SET EX, GET, EXPIRE,
 TTL, stop client and server; %d in all. Medians of %d interleaved rounds of %d; ratios to miniredis in the same round, whose bounds are 0.2 in memory
@@ -70,7 +70,7 @@ live heap per instance (bound 64 KiB).
 			}
 			f.life = append(f.life, float64(time.Since(began).Microseconds())/float64(instances))
 			f.cpu = append(f.cpu, float64((cpuTime()-spent).Microseconds())/float64(instances))
-			time.Sleep(50 * time.Millisecond) // goroutines that are about to end
+			time.Sleep(50 * time.Millisecond) // for goroutines that are about to end
 			f.left = append(f.left, float64(max(runtime.NumGoroutine()-goroutines, 0)))
 			f.bytes = append(f.bytes, float64(liveHeap()-bare)/float64(instances))
 		}
@@ -101,7 +101,7 @@ func firstPings(s starter, n int) float64 {
 	return float64(sum.Microseconds()) / float64(n)
 }
 
-// life is that of one test's server.
+// life is the life of one test's server.
 func life(s starter) {
 	rdb, stop := s.start()
 	ctx := context.Background()

@@ -43,7 +43,7 @@ func stopAll(all []*contender) {
 	}
 }
 
-// startMayfly starts the double; args are more of serve's.
+// startMayfly starts the double; args are further arguments of serve.
 func startMayfly(args ...string) *contender {
 	return startWithBanner(theDouble, exec.Command(program(), append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...))
 }
@@ -60,7 +60,7 @@ var program = sync.OnceValue(func() string {
 	return bin
 })
 
-// startMini starts this program once more, as a miniredis.
+// startMini starts this program again, as a miniredis.
 func startMini() *contender {
 	return startWithBanner(miniRedis, exec.Command(must(os.Executable()), serveMini))
 }
@@ -74,7 +74,7 @@ func beMini() {
 	io.Copy(io.Discard, os.Stdin) // until the parent ends
 }
 
-// startWithBanner starts a server that says "... on host:port" first.
+// startWithBanner starts a server that first prints "... on host:port".
 func startWithBanner(name string, cmd *exec.Cmd) *contender {
 	out := must(cmd.StdoutPipe())
 	_ = must(cmd.StdinPipe())
@@ -92,7 +92,7 @@ func startWithBanner(name string, cmd *exec.Cmd) *contender {
 
 func startRedis() *contender { return startRedisOf(realRedis, redisDir()) }
 
-// startRedisOf starts the server whose programs are in dir; args are more of its options.
+// startRedisOf starts the server in dir; args are further options.
 func startRedisOf(name, dir string, args ...string) *contender {
 	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)

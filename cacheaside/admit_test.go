@@ -28,7 +28,7 @@ type workbench struct {
 	loads         []int // keys
 }
 
-// load is the loader: a second, or as long as ctx.
+// load is the loader: it takes a second, or until ctx ends.
 func (w *workbench) load(ctx context.Context, key int) (user, error) {
 	w.mu.Lock()
 	w.running++
@@ -70,7 +70,7 @@ func admitted(t *testing.T, o cacheaside.Options, load func(w *workbench) func(c
 	})
 }
 
-// results are the errors of gets, in the background.
+// results collects the errors of gets that run in the background.
 type results struct {
 	all  sync.WaitGroup
 	mu   sync.Mutex
@@ -120,14 +120,14 @@ func TestAQueuedLoadIsNotBegunWhenAllItsCallersLeave(t *testing.T) {
 			t.Errorf("%v", r.errs)
 		}
 		if n := w.events.Count(mayfly.KindAdmission, mayfly.OutcomeDropped); n != 1 {
-			t.Errorf("%d dropped are told", n)
+			t.Errorf("%d dropped are reported", n)
 		}
 		for _, e := range w.events.All() {
 			if e.Kind == mayfly.KindAdmission && e.Outcome == mayfly.OutcomeOK && e.Took != time.Second {
 				t.Errorf("told that it waited %v", e.Took)
 			}
 		}
-		r.get(t.Context(), w, 2) // what was left can be loaded
+		r.get(t.Context(), w, 2) // the abandoned key can be loaded
 		if r.all.Wait(); r.errs[2] != nil {
 			t.Error(r.errs[2])
 		}
@@ -192,7 +192,7 @@ func TestRenewalsOnlyTry(t *testing.T) {
 			t.Errorf("%d keys, %d loads: a renewal without a permit left something behind", keys, w.begun())
 		}
 		if n := w.events.Count(mayfly.KindRefresh, mayfly.OutcomeDropped); n != 3 {
-			t.Errorf("%d dropped are told", n)
+			t.Errorf("%d dropped are reported", n)
 		}
 		r.all.Wait()
 		w.Get(t.Context(), 9)
@@ -261,7 +261,7 @@ func TestManyKeysOneByOneKeepToTheLimit(t *testing.T) {
 	})
 }
 
-// A loader that asks for another key holds a permit: it may neither wait for one more, nor for somebody who does.
+// A loader that gets another key holds a permit. It must not wait for a second one, nor for a caller that waits for one.
 func TestALoaderThatAsksTheSameOriginDoesNotWaitForItself(t *testing.T) {
 	nested := func(w *workbench) func(context.Context, int) (user, error) {
 		return func(ctx context.Context, key int) (user, error) {
@@ -293,7 +293,7 @@ func TestALoaderThatAsksTheSameOriginDoesNotWaitForItself(t *testing.T) {
 					return w.Get(ctx, 12)
 				}
 				if key == 12 {
-					return w.Get(ctx, 11) // with a permit of its own, got by the hurry of 1
+					return w.Get(ctx, 11) // with a permit of its own, because 1 was in a hurry
 				}
 				return w.load(ctx, key)
 			}
@@ -341,7 +341,7 @@ func TestCachesShareAnOrigin(t *testing.T) {
 	})
 }
 
-// Whatever a loader does, its permit comes back, and the next in the queue has its turn.
+// Whatever a loader does, its permit comes back, and the next in the queue gets it.
 func TestPermitsComeBack(t *testing.T) {
 	for name, bad := range map[string]func(ctx context.Context) error{
 		"an error":   func(context.Context) error { return errors.New("down") },
@@ -367,7 +367,7 @@ func TestPermitsComeBack(t *testing.T) {
 					o := *w.rdb.Options()
 					w.rdb.Set(t.Context(), t.Name()+":1", "", time.Minute)
 					w.rdb.Del(t.Context(), t.Name()+":1")
-					w.rdb.LPush(t.Context(), t.Name()+":1", o.Addr) // of the wrong type: it can neither be read nor stored
+					w.rdb.LPush(t.Context(), t.Name()+":1", o.Addr) // of the wrong type: the key can neither be read nor written
 				}
 				r.get(t.Context(), w, 1)
 				time.Sleep(time.Second / 2)

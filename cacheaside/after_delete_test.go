@@ -16,7 +16,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
-// After Delete returned nil, no call that begins later gets what was loaded before, in whatever cache it is.
+// After Delete returned nil, no later call gets a value loaded before, in any cache.
 
 // slowRow is a database of one row, and a load that takes a second between the reading and the answer.
 type slowRow struct{ version atomic.Int64 }
@@ -108,7 +108,7 @@ func get(t *testing.T, c *cacheaside.Cache[int, user], i int) int {
 	return u.Version
 }
 
-// The reply to a fill is under way for long, and meanwhile the key is deleted by another process.
+// The reply to a fill is slow, and meanwhile another process deletes the key.
 func TestAGetAfterDeleteDoesNotJoinAFillThatWasSent(t *testing.T) {
 	inBubbles(t, func(t *testing.T, rdb *redis.Client) {
 		var d slowRow
@@ -166,7 +166,7 @@ func (s *slowReplies) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	}
 }
 
-// Others are always faster to claim a key, and somebody always deletes it before they have it: a call waits for LoadTimeout at most.
+// Other callers always claim a key first, and somebody always deletes it before they have loaded it: a call waits for LoadTimeout at most.
 func TestDeletesDoNotKeepACallWaiting(t *testing.T) {
 	inBubbles(t, func(t *testing.T, rdb *redis.Client) {
 		var d slowRow
@@ -193,8 +193,7 @@ func TestDeletesDoNotKeepACallWaiting(t *testing.T) {
 	})
 }
 
-// Many readers in several caches, and a Delete now and then: nobody gets what was over when the call began, and nobody waits for
-// long.
+// Many readers in several caches, and a Delete now and then: no call gets a value that was outdated when the call began, and none waits long.
 func TestReadersAmongDeletes(t *testing.T) {
 	inBubbles(t, func(t *testing.T, rdb *redis.Client) {
 		var d slowRow
@@ -204,7 +203,7 @@ func TestReadersAmongDeletes(t *testing.T) {
 		caches, writer := []*cacheaside.Cache[int, user]{open(), open(), open(), open()}, open()
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 		defer stop()
-		var deleted atomic.Int64 // the version that the last Delete was about
+		var deleted atomic.Int64 // the version for which the last Delete was made
 		var all sync.WaitGroup
 		all.Go(func() {
 			for ctx.Err() == nil {
@@ -231,7 +230,7 @@ func TestReadersAmongDeletes(t *testing.T) {
 	})
 }
 
-// Redis's clock is set back by ten minutes: a value that then seems to have more left than it was given may be of any age.
+// Redis's clock is set back by ten minutes: a value that then seems to have more time left than it was stored with may have any age.
 func TestAClockThatIsSetBackGivesNoValueMoreTime(t *testing.T) {
 	for _, local := range []bool{false, true} {
 		inBubbles(t, func(t *testing.T, rdb *redis.Client) {

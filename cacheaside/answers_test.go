@@ -20,8 +20,8 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// What Redis can answer instead of doing what it was asked: callers always get the loader's value, each answer has its
-// Event, and a working server that refuses never opens the breaker.
+// Redis can refuse a command in many ways: callers always get the loader's value, each refusal has its Event, and a working server that refuses
+// never opens the breaker.
 func TestWhatRedisAnswers(t *testing.T) {
 	type outcome struct {
 		kind    mayfly.Kind
@@ -37,9 +37,9 @@ func TestWhatRedisAnswers(t *testing.T) {
 		{"get", "MOVED 1234 10.0.0.1:6379", backend, false}, // a cluster's node behind a client that knows of none
 		{"get", "WRONGTYPE Operation against a key holding the wrong kind of value", backend, false},
 		{"get", "NOPERM this user has no permissions", backend, false},
-		{"pttl", "NOPERM this user has no permissions", outcome{}, true}, // of an absent key nobody needs to know it
+		{"pttl", "NOPERM this user has no permissions", outcome{}, true}, // nobody needs the TTL of an absent key
 		{"set", "OOM command not allowed when used memory > 'maxmemory'.", backend, false},
-		{"set", "READONLY You can't write against a read only replica.", outcome{mayfly.KindFill, mayfly.OutcomeOK}, true}, // not done, and asked again
+		{"set", "READONLY You can't write against a read only replica.", outcome{mayfly.KindFill, mayfly.OutcomeOK}, true}, // not done, and sent again
 		{"set", "LOADING Redis is loading the dataset in memory", outcome{mayfly.KindFill, mayfly.OutcomeOK}, true},
 		{"set", "MOVED 1234 10.0.0.1:6379", backend, false},
 		{"set", "NOREPLICAS Not enough good replicas to write.", outcome{mayfly.KindFill, mayfly.OutcomeOK}, true},
@@ -82,7 +82,7 @@ func TestWhatRedisAnswers(t *testing.T) {
 	}
 }
 
-// unrepeated starts a server for a client that sends everything once, and a namespace on it whose events are collected.
+// unrepeated starts a server for a client that sends everything once, and returns a namespace on it with its events.
 func unrepeated(t *testing.T) (*redistest.Server, mayfly.Namespace[int, user], *expect.Events) {
 	srv := redistest.Start(t)
 	o := srv.Options()
@@ -95,7 +95,7 @@ func unrepeated(t *testing.T) (*redistest.Server, mayfly.Namespace[int, user], *
 	return srv, ns, events
 }
 
-// What only Redis can do returns what it answered.
+// Operations that only Redis can do return its error.
 func TestWhatWritesReturn(t *testing.T) {
 	for _, answer := range []string{"OOM command not allowed", "READONLY You can't write", "MOVED 1 10.0.0.1:6379", "LOADING Redis is loading"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestWhatWritesReturn(t *testing.T) {
 			c.Set(t.Context(), 7, user{Version: 1})
 			word := strings.Fields(answer)[0]
 			srv.FailNext("set", answer)
-			if word == "READONLY" || word == "LOADING" { // which are asked again
+			if word == "READONLY" || word == "LOADING" { // after which the command is sent again
 				if err := c.Set(t.Context(), 7, user{Version: 2}); err != nil {
 					t.Errorf("Set, asked again: %v", err)
 				}
@@ -137,8 +137,8 @@ func TestWhatWritesReturn(t *testing.T) {
 	}
 }
 
-// A reply that is lost leaves the client not knowing what was done. A fill that is sent again meets its own value, and a claim
-// is asked for again, whether the client repeats anything or not.
+// After a lost reply the client does not know whether the command was executed. A fill that is sent again finds its own value, and a claim is
+// sent again, whether or not the client repeats commands.
 func TestLostReplies(t *testing.T) {
 	for _, x := range []struct {
 		command       string
@@ -178,7 +178,7 @@ func TestLostReplies(t *testing.T) {
 	}
 }
 
-// A lost reply to Delete: it was done, and is done again for who does not know.
+// A lost reply to Delete: the key was deleted, and is deleted again because the client cannot know.
 func TestALostReplyToDelete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -213,7 +213,7 @@ func anotherProgramsListIsLeftAlone(t *testing.T, rdb redis.UniversalClient) {
 	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) { return user{Version: key}, nil }, cacheaside.Options{RedisTimeout: patient}))
 	full := ns.Prefix + "2"
 	rdb.RPush(t.Context(), full, "an element")
-	for range 6 { // more than the breaker would take, were it a failure
+	for range 6 { // more failures than the breaker would bear
 		if u, err := c.Get(t.Context(), 2); u.Version != 2 || err != nil {
 			t.Errorf("got %+v, %v", u, err)
 		}
@@ -232,7 +232,7 @@ func anotherProgramsListIsLeftAlone(t *testing.T, rdb redis.UniversalClient) {
 	}
 }
 
-// A server that restarted has no scripts: they are sent again, one by one in the pipelines of each node.
+// A restarted server has no scripts: each node's pipelines send them again.
 func scriptsThatAServerForgot(t *testing.T, rdb redis.UniversalClient) {
 	c := must[int, user](t)(cacheaside.NewBatch(namespace(t, rdb), func(_ context.Context, keys []int) (map[int]user, error) {
 		found := map[int]user{}
@@ -295,7 +295,7 @@ func TestRedisIsFull(t *testing.T) {
 	}
 }
 
-// A cluster whose slots move to another node answers -MOVED to who knows only the old one.
+// A cluster whose slots move to another node answers -MOVED to clients that know only the old one.
 func TestSlotsThatMove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := map[string]*redistest.Server{"10.0.0.1:1": redistest.Start(t), "10.0.0.2:1": redistest.Start(t)}
@@ -339,7 +339,7 @@ func TestSlotsThatMove(t *testing.T) {
 	})
 }
 
-// A replica takes over while callers read and delete: nobody sees an error of a read, and nothing stays stuck.
+// A replica takes over while callers read and delete: no read fails, and nothing stays stuck.
 func TestAFailover(t *testing.T) {
 	cluster := realredis.StartCluster(t, 3, 3, realredis.Options{})
 	rdb := cluster.Client()

@@ -13,7 +13,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// behaviours hold on every backend. Each uses keys of its own, and no clock: what is stale was made so.
+// behaviours hold on every backend. Each uses keys of its own, and no clock: tests make values stale by changing their TTL.
 var behaviours = []struct {
 	name string
 	test func(t *testing.T, rdb redis.UniversalClient)
@@ -33,6 +33,7 @@ var behaviours = []struct {
 	{"a Get after Delete never sees an older load", aGetAfterDeleteNeverSeesAnOlderLoad},
 	{"Delete kills the stale copy too", deleteKillsTheStaleCopyToo},
 	{"Hold refuses fills", holdRefusesFills},
+	{"Hold is not shortened", holdIsNotShortened},
 
 	{"GetMany", getMany},
 	{"SetMany", setMany},
@@ -71,7 +72,7 @@ func TestBackends(t *testing.T) {
 	}
 }
 
-// inBubbles runs what is about time in a synctest bubble, on each server that lives in memory: hours cost nothing there.
+// inBubbles runs a test about time in a synctest bubble, on each server that lives in memory: hours cost nothing there.
 func inBubbles(t *testing.T, test func(t *testing.T, rdb *redis.Client)) {
 	t.Run("redistest", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { test(t, redistest.Start(t).Client()) })
@@ -88,11 +89,11 @@ func mini(t testing.TB) *redis.Client {
 	m.ClockTTL(true)
 	t.Cleanup(m.Close)
 	rdb := redis.NewClient(&redis.Options{
-		Addr:   "127.0.0.1:1", // a name would be looked up, which no bubble survives
+		Addr:   "127.0.0.1:1", // a name would be looked up, which deadlocks a bubble
 		Dialer: func(context.Context, string, string) (net.Conn, error) { return m.Dial() },
 
-		ContextTimeoutEnabled: true, // or no hook of a test would see anything
-		PoolSize:              1000, // who waits in go-redis's pool shares channels with other bubbles
+		ContextTimeoutEnabled: true, // otherwise hooks of tests would not see the commands
+		PoolSize:              1000, // callers that wait in go-redis's pool share channels with other bubbles
 	})
 	t.Cleanup(func() { rdb.Close() })
 	return rdb

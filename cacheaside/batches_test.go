@@ -17,8 +17,8 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// A batch loader that does not heed its context, and answers when nobody waits for it any more, has answered nobody. The
-// race detector looks on.
+// A batch loader that ignores its context and answers after all callers have left must not touch their results, as the race detector would
+// show.
 func TestABatchThatIsTooLateIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rdb := redistest.Start(t).Client()
@@ -33,7 +33,7 @@ func TestABatchThatIsTooLateIsNotRead(t *testing.T) {
 	})
 }
 
-// A batch loader that heeds its context says so by an error of its own, and callers are told why it ended.
+// A batch loader that respects its context returns an error of its own, and callers learn why the load ended.
 func TestABatchThatGivesUpIsALoadTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var events expect.Events
@@ -47,12 +47,12 @@ func TestABatchThatGivesUpIsALoadTimeout(t *testing.T) {
 			t.Error(err)
 		}
 		if n := events.Count(mayfly.KindLoad, mayfly.OutcomeTimedOut); n != 1 {
-			t.Errorf("%d loads are told to have timed out", n)
+			t.Errorf("%d events report a load that timed out", n)
 		}
 	})
 }
 
-// LoadSoftTimeout is what a call waits, about however many keys it is.
+// LoadSoftTimeout bounds a call's wait, whatever its number of keys.
 func TestSoftIsOfTheWholeCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rdb := redistest.Start(t).Client()
@@ -82,7 +82,7 @@ func TestSoftIsOfTheWholeCall(t *testing.T) {
 	})
 }
 
-// Who is gone before Redis was asked wants nothing loaded.
+// A call whose context ends before Redis is asked loads nothing.
 func TestACallerWhoLeftLoadsNothing(t *testing.T) {
 	rdb := redistest.Start(t).Client()
 	var events expect.Events
@@ -105,8 +105,8 @@ func TestACallerWhoLeftLoadsNothing(t *testing.T) {
 	}
 }
 
-// What is stale and to be loaded before it is served is loaded by one call of the batch loader, as what is missing is.
-func TestABatchOfWhatIsToBeRenewed(t *testing.T) {
+// Stale values that must be loaded before they are served are loaded by one call of the batch loader, like missing ones.
+func TestABatchOfKeysToRenew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rdb := redistest.Start(t).Client()
 		var calls, version atomic.Int32
@@ -150,7 +150,7 @@ func TestABatchOfWhatIsToBeRenewed(t *testing.T) {
 	})
 }
 
-// A batch loader decides about each value as a loader of one does: by Get, by GetMany, and where Redis cannot be asked.
+// A batch loader decides about each value's life as a single loader does: with Get, with GetMany, and when Redis cannot be asked.
 func TestABatchLoaderThatDecidesForItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -207,7 +207,7 @@ func TestABatchLoaderThatDecidesForItself(t *testing.T) {
 	})
 }
 
-// A loader may do with its keys what it likes, such as sort them for the database: each value is that of its own key.
+// A loader may change its list of keys, such as sort them for the database: each value still belongs to its own key.
 func TestABatchLoaderThatSortsItsKeys(t *testing.T) {
 	c := must[int, user](t)(cacheaside.NewBatch(namespace(t, redistest.Start(t).Client()), func(_ context.Context, keys []int) (map[int]user, error) {
 		slices.Sort(keys)

@@ -21,8 +21,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// clocks is a cache whose values live for an hour, and are renewed by who reads them in the second half of it. A value's version is how many loads
-// there were.
+// clocks is a cache whose values live for an hour and are renewed by reads in its second half. A value's version is the number of loads so far.
 type clocks struct {
 	t     *testing.T
 	rdb   redis.UniversalClient
@@ -58,7 +57,7 @@ func on(t *testing.T, tells bool) *clocks {
 			return w.to.Load().Options().Dialer(ctx, network, addr)
 		}
 		w.rdb = redis.NewClient(o)
-		w.srv.SetTime(time.Now().Add(24 * time.Hour)) // it has another clock than we
+		w.srv.SetTime(time.Now().Add(24 * time.Hour)) // its clock differs from ours
 	}
 	t.Cleanup(func() { w.rdb.Close() })
 	w.c = w.cache()
@@ -66,7 +65,7 @@ func on(t *testing.T, tells bool) *clocks {
 		if v := w.get(); v != 1 {
 			t.Fatalf("got version %d", v)
 		}
-		time.Sleep(20 * time.Millisecond) // a look at the clock that met no record is repeated soon
+		time.Sleep(20 * time.Millisecond) // a reading of the clock without a record is repeated soon
 	}
 	if w.srv != nil && w.asked() {
 		t.Fatal("PTTL is asked at each read")
@@ -74,7 +73,7 @@ func on(t *testing.T, tells bool) *clocks {
 	return w
 }
 
-// get reads the value, and returns its version. What that begins in the background ends.
+// get reads the value, waits for the background work that this begins, and returns the version.
 func (w *clocks) get() int {
 	w.t.Helper()
 	v := get(w.t, w.c, 0)
@@ -82,7 +81,7 @@ func (w *clocks) get() int {
 	return v
 }
 
-// asked reads the value, and reports whether that asked for PTTL.
+// asked reads the value, and reports whether that sent a PTTL.
 func (w *clocks) asked() bool {
 	w.t.Helper()
 	w.srv.ClearLog()
@@ -106,7 +105,7 @@ func (w *clocks) raw() []byte {
 	return raw
 }
 
-// end moves the end that the record tells.
+// end moves the end that the record states.
 func (w *clocks) end(by time.Duration) {
 	w.t.Helper()
 	raw := w.raw()
@@ -125,15 +124,15 @@ func (w *clocks) server(by time.Duration) {
 	w.srv.SetTime(at.Add(by))
 }
 
-// Whoever moves a clock or a TTL: what is over is not served, and nothing is loaded because of what a record says of itself. At worst a renewal
-// comes up to two seconds late.
-func TestWhoMovesTheClock(t *testing.T) {
+// Clocks and TTLs are moved: expired values are not served, and no load begins just because of what a record states. At worst a renewal comes
+// up to two seconds late.
+func TestTheClockIsMoved(t *testing.T) {
 	const minute = time.Minute
 	type seen struct{ version, loads int }
 	for name, row := range map[string]struct {
 		mini  bool
 		do    func(w *clocks)
-		first seen // what the next reader gets, and how many loads there were when it has
+		first seen // what the next reader gets, and the number of loads by then
 		later seen // the same after two seconds
 	}{
 		"nobody":                        {do: func(*clocks) {}, first: seen{1, 1}, later: seen{1, 1}},
@@ -189,7 +188,7 @@ func TestWhoMovesTheClock(t *testing.T) {
 	}
 }
 
-// untilDue lets time pass until the value has been due for a moment, in which nobody has looked at the clock.
+// untilDue lets time pass until the value has been due for a moment in which nobody has read the clock.
 func untilDue(w *clocks) {
 	at, err := w.rdb.PTTL(w.t.Context(), w.full).Result()
 	expect.OK(w.t, err)
@@ -199,7 +198,7 @@ func untilDue(w *clocks) {
 	time.Sleep(200 * time.Millisecond)
 }
 
-// version1 stores the value as the version before would have it, which tells no end.
+// version1 stores the value as the previous version of the format, which states no end.
 func version1(w *clocks) {
 	raw := w.raw()
 	raw = append(raw[:record.EndsFrom], raw[record.EndsTo:]...)
@@ -236,7 +235,7 @@ func swapped(ttl time.Duration) func(w *clocks) {
 	}
 }
 
-// failover has another server go on, with what a replica of the first would have, and a clock that is apart from its.
+// failover replaces the server by another one, with the data that a replica of the first would have and a different clock.
 func failover(apart time.Duration) func(w *clocks) {
 	return func(w *clocks) {
 		ends, err := w.rdb.Do(w.t.Context(), "pexpiretime", w.full).Int64()
@@ -250,7 +249,7 @@ func failover(apart time.Duration) func(w *clocks) {
 	}
 }
 
-// A hit is one command. PTTL and TIME are asked once a second, and where nothing is known yet.
+// A hit is one command. PTTL and TIME are sent once a second, and while nothing is known yet.
 func TestAHitIsOneCommand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := on(t, true)
@@ -280,7 +279,7 @@ func TestAHitIsOneCommand(t *testing.T) {
 	})
 }
 
-// A process that knows no clock asks: its first reader finds what is due.
+// A process that does not know the clock asks for it: its first reader finds out that a value is due.
 func TestNothingIsJudgedBeforeTheFirstLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := on(t, true)
@@ -293,14 +292,14 @@ func TestNothingIsJudgedBeforeTheFirstLook(t *testing.T) {
 			t.Errorf("the first reader got version %d, and there were %d loads", v, w.loads.Load())
 		}
 	})
-	synctest.Test(t, func(t *testing.T) { // nor before a record was met: the time alone says nothing of a server whose TTLs have another clock
+	synctest.Test(t, func(t *testing.T) { // nor before the first record: the time alone says nothing about a server whose TTLs follow another clock
 		w := on(t, false)
 		w.mini.FastForward(31 * time.Minute)
 		w.rdb = redis.NewClient(w.rdb.(*redis.Client).Options())
 		defer w.rdb.Close()
 		w.c = w.cache()
 		expect.OK(t, w.c.Delete(t.Context(), 8))
-		w.c.Lookup(t.Context(), 8) // tells nothing
+		w.c.Lookup(t.Context(), 8) // shows nothing
 		found, err := w.c.GetMany(t.Context(), []int{8})
 		expect.OK(t, err)
 		if w.get(); w.loads.Load() != 3 || found[8].Version != 2 {
@@ -309,7 +308,7 @@ func TestNothingIsJudgedBeforeTheFirstLook(t *testing.T) {
 	})
 }
 
-// What is due is asked for twice. If Redis fails in between, the value that it had is handed out, within RedisTimeout in all, and nothing is loaded.
+// A due value takes two trips. If Redis fails in between, the call returns the value from the first, within RedisTimeout in all, and loads nothing.
 func TestRedisFailsBetweenTwoLooks(t *testing.T) {
 	for name, fail := range map[string]func(w *clocks){
 		"an error": func(w *clocks) { w.srv.FailNext("pttl", "ERR broken") },
@@ -338,7 +337,7 @@ func TestRedisFailsBetweenTwoLooks(t *testing.T) {
 	}
 }
 
-// A key whose TTL another program has shortened is copied for what is left, whatever its record says.
+// A key whose TTL another program has shortened is copied for the time left, whatever its record states.
 func TestACopyLivesAsLongAsPTTLSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -359,7 +358,7 @@ func TestACopyLivesAsLongAsPTTLSays(t *testing.T) {
 			}
 		}
 		srv.DropInvalidations(true)
-		time.Sleep(200 * time.Millisecond) // nobody knows yet that they are lost
+		time.Sleep(200 * time.Millisecond) // nobody knows yet that pushes are lost
 		if v := w.get(); v != 2 {
 			t.Errorf("got version %d of a key that is over", v)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// A Close that cancels loads hands their leases back, so that others load at once instead of a second later.
+// A Close that cancels loads gives their leases back, so that others load at once instead of a second later.
 func TestCloseHandsLeasesBack(t *testing.T) {
 	for name, x := range map[string]struct {
 		plain, hangs bool

@@ -45,28 +45,28 @@ func shared(rdb, db redis.UniversalClient, local *mayfly.Local) *cacheaside.Cach
 	}, cacheaside.Options{}))
 }
 
-// neighbour reads and writes beside others like it, and complains of a local copy that it should not have been served any more.
-// On "quiet" it stops, on "check" it compares its copies with Redis.
+// neighbour reads and writes beside others like it, and complains about outdated local copies. On "quiet" it stops, on "check" it compares its
+// copies with Redis.
 func neighbour() int {
 	ctx := context.Background()
 	rdb, db := processes.Dial(), redis.NewClient(&redis.Options{Addr: os.Getenv("MAYFLY_TEST_DB")})
 	local := mayfly.Must(mayfly.OpenLocal(ctx, mayfly.LocalOptions{Redis: rdb, Prefixes: []string{"cache:"}, MaxEntries: 1000, Silence: silence}))
 	c, plain := shared(rdb, db, local), shared(rdb, db, nil)
 	failed := false
-	doubted := map[int]bool{} // could not be deleted when their writer wanted that
+	doubted := map[int]bool{} // keys whose Delete failed
 	var quiet atomic.Bool
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	complain := func(format string, args ...any) {
 		mu.Lock()
 		defer mu.Unlock()
-		if !failed { // one says it all
+		if !failed { // one report is enough
 			fmt.Fprintf(os.Stderr, "neighbour: "+format+"\n", args...)
 		}
 		failed = true
 	}
 	for range 4 {
-		all.Go(func() { // reads as fast as it can, so that it also reads in the moment after it was stopped
+		all.Go(func() { // reads as fast as it can, so that it also reads in the moment after a stop
 			last := time.Now()
 			for n := 0; !quiet.Load(); n++ {
 				key := rand.N(sharedKeys)
@@ -154,7 +154,7 @@ func neighbour() int {
 	return 0
 }
 
-// changed returns the last version of key that some process deleted an older one for, and when it had.
+// changed returns the last version of key for which some process deleted an older one, and when that was done.
 func changed(ctx context.Context, db redis.UniversalClient, key int) (version, at int64) {
 	text, err := db.Get(ctx, fmt.Sprint("done:", key)).Result()
 	if err == nil {
@@ -163,8 +163,8 @@ func changed(ctx context.Context, db redis.UniversalClient, key int) (version, a
 	return version, at
 }
 
-// Processes with local tiers read and write, while their tracking connections are killed, the server restarts, and processes
-// are stopped and go on. No local copy is served that is behind by more than it may be, and when all is quiet none differs.
+// Processes with local tiers read and write, while their tracking connections are killed, the server restarts, and processes are stopped and
+// continued. No local copy is served that lags by more than is allowed, and when all is quiet none differs from Redis.
 func TestLocalCopiesStayInStep(t *testing.T) {
 	t.Run("a server", func(t *testing.T) {
 		t.Parallel() // most of it is waiting
@@ -289,7 +289,7 @@ func killOneTracking(t *testing.T, r *rand.Rand, rdb *redis.Client) int {
 	return int(n)
 }
 
-// How long after a writer's reply another process's copy is gone: here another client's in this one.
+// This measures how long after a writer's reply another process's copy is gone. Here it is another client's copy in this process.
 func TestHowLongALocalCopyStays(t *testing.T) {
 	srv := realredis.Start(t, realredis.Options{})
 	ctx := t.Context()
@@ -319,7 +319,7 @@ func TestHowLongALocalCopyStays(t *testing.T) {
 	}
 	slices.Sort(lags)
 	t.Logf("after the writer's reply a copy was served for: p50 %v, p99 %v, at most %v", lags[250], lags[495], lags[499])
-	if n := theirs.Local.Stats().Changes; n < 500 { // the TTL and the tier's own doubts would end copies too
+	if n := theirs.Local.Stats().Changes; n < 500 { // the TTL and the tier's own distrust would end copies too
 		t.Errorf("%d changes were heard: that is not the push's doing", n)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// crowded is a database that does so many queries at once, in order, each for a time. It finishes what was begun, also when nobody waits any more.
+// crowded is a database that runs a number of queries at once, in order, each for some time. It finishes queries without waiters too.
 type crowded struct {
 	workers chan struct{}
 	takes   time.Duration
@@ -38,14 +38,14 @@ func (d *crowded) query(ctx context.Context) error {
 	}
 }
 
-// played is what became of an empty Redis.
+// played is the result of play.
 type played struct {
 	recovered time.Duration // until 99 % of a second's gets were answered; 0: never
 	queries   int
 	keys      int
 }
 
-// manyProcesses returns as many caches, each with a client of its own, whose loads ask one origin.
+// manyProcesses returns that many caches, each with a client of its own, whose loads ask one origin.
 func manyProcesses(t *testing.T, srv *redistest.Server, n int, o cacheaside.Options, query func(context.Context) error) []*cacheaside.Cache[int, user] {
 	o.RedisTimeout = patient
 	caches := make([]*cacheaside.Cache[int, user], n)
@@ -63,8 +63,8 @@ func manyProcesses(t *testing.T, srv *redistest.Server, n int, o cacheaside.Opti
 	return caches
 }
 
-// play empties a Redis before a database that can do a quarter of what it is asked for then, and tells what becomes of that. The keys are
-// ten seconds' work, in full.
+// play empties a Redis in front of a database that can do a quarter of the queries that are then wanted, and returns what happened. Loading all
+// keys takes the database ten seconds at full length.
 func play(t *testing.T, limit, processes int, full bool) (p played) {
 	synctest.Test(t, func(t *testing.T) {
 		const capacity = 200
@@ -118,8 +118,8 @@ func play(t *testing.T, limit, processes int, full bool) (p played) {
 	return p
 }
 
-// A database of 200 queries a second, an empty Redis and 800 gets a second that wait half a second each: 99 % are answered again within 1.2
-// times the keys over the capacity, with at most 5 % more queries than keys; without a limit, never.
+// A database of 200 queries a second, an empty Redis, and 800 gets a second that wait for half a second each. 99 % are answered again within
+// 1.2 times the time that loading all keys takes at least, with at most 5 % more queries than keys; without a limit, never.
 func TestAnEmptyRedisDoesNotBringTheOriginDown(t *testing.T) {
 	full := effort.Long()
 	for _, processes := range []int{1, 3}[:effort.Times(1, 2)] {

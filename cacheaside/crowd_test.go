@@ -20,8 +20,8 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// Many more callers than connections, each a few times, of values that are all in Redis: they wait for one another, and that is no
-// failure of Redis. Nobody asks the origin, the breaker stays closed, and Deletes come through.
+// Many more callers than connections get values that are all in Redis. They wait for one another, which is no failure of Redis: nobody asks the
+// origin, the breaker stays closed, and Deletes come through.
 func TestACrowdIsNoFailure(t *testing.T) {
 	for name, crowd := range map[string]struct {
 		callers int
@@ -102,7 +102,7 @@ func crowdIn(t *testing.T, o *redis.Options, callers int, trip time.Duration) {
 	t.Logf("%d waits, the longest %v", waited, longest)
 }
 
-// far returns a dialer of connections on which a request takes that long to arrive.
+// far returns a dialer of connections on which a request takes the given time to arrive.
 func far(dial func(ctx context.Context, network, addr string) (net.Conn, error), trip time.Duration) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		near, err := dial(ctx, network, addr)
@@ -138,7 +138,7 @@ func (c *farConn) Write(b []byte) (int, error) {
 	}
 }
 
-func (c *farConn) SetWriteDeadline(time.Time) error { return nil } // it would end what is under way
+func (c *farConn) SetWriteDeadline(time.Time) error { return nil } // it would end a write under way
 
 func (c *farConn) carry() {
 	for {

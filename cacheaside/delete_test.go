@@ -3,6 +3,7 @@ package cacheaside_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,13 +14,14 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
+	"github.com/mayflycache/mayfly/redistest"
 )
 
-// The order that would serve an older value after Delete:
+// This order of events would serve an older value after Delete:
 //
 //  1. a Get begins a load, which reads version 1
 //  2. the database changes to version 2, Delete returns
-//  3. a second Get begins; were it to join the first load, it would see version 1
+//  3. a second Get begins; if it joined the first load, it would see version 1
 func aGetAfterDeleteNeverSeesAnOlderLoad(t *testing.T, rdb redis.UniversalClient) {
 	key := 0
 	for name, change := range map[string]func(c *cacheaside.Cache[int, user]) error{
@@ -86,7 +88,7 @@ func deleteKillsTheStaleCopyToo(t *testing.T, rdb redis.UniversalClient) {
 	}
 }
 
-// A renewal that runs when its key is deleted must not bring the old value back either, whatever it loaded.
+// A renewal that runs while its key is deleted must not bring the old value back either, whatever it loaded.
 func TestDeleteWhileTheValueIsRenewed(t *testing.T) {
 	inBubbles(t, func(t *testing.T, rdb *redis.Client) {
 		var version atomic.Int32
@@ -132,6 +134,51 @@ func holdRefusesFills(t *testing.T, rdb redis.UniversalClient) {
 	}
 	if u, _ := c.Get(t.Context(), 7); u.Version != 3 {
 		t.Errorf("what the caller set is %+v", u)
+	}
+}
+
+// A Delete that cannot name one of its keys deletes none, and says so.
+func TestADeleteWithABadKeyDeletesNone(t *testing.T) {
+	rdb := redistest.Start(t).Client()
+	c := must[string, int](t)(cacheaside.New(mayfly.Namespace[string, int]{Redis: rdb, Prefix: "bad:", TTL: time.Minute},
+		func(context.Context, string) (int, error) { return 1, nil }, cacheaside.Options{RedisTimeout: patient}))
+	c.Set(t.Context(), "a", 1)
+	err := c.Delete(t.Context(), "a", "")
+	if err == nil || !strings.Contains(err.Error(), "no key of this call was deleted") || !exists(t, rdb, "bad:a") {
+		t.Errorf("%v; exists %v", err, exists(t, rdb, "bad:a"))
+	}
+}
+
+// What refuses loaded values goes on for as long as the longest Hold says, whatever deletes the key in between, and a Clear leaves it.
+func holdIsNotShortened(t *testing.T, rdb redis.UniversalClient) {
+	version, ns := 1, namespace(t, rdb)
+	open := func(hold time.Duration) *cacheaside.Cache[int, user] {
+		return must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) { return user{"u", version}, nil },
+			cacheaside.Options{Hold: hold, RedisTimeout: patient}))
+	}
+	long, short := open(time.Hour), open(time.Second)
+	if err := errors.Join(long.Delete(t.Context(), 7), short.Delete(t.Context(), 7), short.Set(t.Context(), 8, user{})); err != nil {
+		t.Fatal(err)
+	}
+	if left := rdb.PTTL(t.Context(), ns.Prefix+"7").Val(); left < 50*time.Minute {
+		t.Errorf("a Delete with less Hold leaves %v", left)
+	}
+	if err := long.Clear(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if exists(t, rdb, ns.Prefix+"8") {
+		t.Error("Clear leaves a value")
+	}
+	long.Get(t.Context(), 7)
+	version = 2
+	if u, err := long.Get(t.Context(), 7); u.Version != 2 || err != nil {
+		t.Errorf("after a Clear what was loaded is stored: %+v, %v", u, err)
+	}
+	if rdb.Set(t.Context(), ns.Prefix+"7", "x", 2*time.Hour); long.Delete(t.Context(), 7) != nil || rdb.PTTL(t.Context(), ns.Prefix+"7").Val() > time.Hour {
+		t.Error("the TTL of a value became a Hold")
+	}
+	if rdb.Del(t.Context(), ns.Prefix+"7"); rdb.RPush(t.Context(), ns.Prefix+"7", "a list").Err() != nil || long.Delete(t.Context(), 7) != nil {
+		t.Error("a list under the key")
 	}
 }
 

@@ -48,7 +48,7 @@ func Example() {
 	// Ada <nil>
 }
 
-// A loader's error that means "no such row" is told by NotFound, and remembered for MissTTL. Callers see mayfly.ErrNotFound.
+// NotFound recognizes the loader's error that means "no such row", which is remembered for MissTTL. Callers see mayfly.ErrNotFound.
 func Example_notFound() {
 	rdb, stop := startRedis()
 	defer stop()

@@ -19,7 +19,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
-// However Redis is gone, all callers are served, also with go-redis's defaults. What it costs them is TestRedisIsGoneInTime's.
+// However Redis is gone, all callers are served, also with go-redis's defaults. TestRedisIsGoneInTime checks how long they wait.
 func TestRedisIsGone(t *testing.T) {
 	const callers = 200
 	for name, gone := range map[string]func(t *testing.T) *redis.Options{
@@ -119,7 +119,7 @@ func TestAFailedDeleteIsNotForgotten(t *testing.T) {
 	}
 }
 
-// Close tries once more, and tells what it could not do.
+// Close tries once more, and reports what it could not do.
 func TestCloseWithDeletesInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rdb := nobodyThere()
@@ -147,7 +147,7 @@ func nobodyThere() *redis.Client {
 	})
 }
 
-// most counts how many are at work at once.
+// most records how many calls work at once.
 type most struct {
 	mu            sync.Mutex
 	running, seen int

@@ -15,15 +15,19 @@ import (
 // beyond RedisTimeout in all.
 func (c *Cache[K, V]) store(ctx context.Context, ls []*loading[K, V], got []loaded[V], claims []*lease.Claim) {
 	encoded, wrong := make([]lease.Fill, len(ls)), make([]error, len(ls))
+	kept := make([]bool, len(ls))
+	ready := false
+	defer func() {
+		for i, l := range ls {
+			if l.land(&got[i], kept[i]); !ready { // the codec has called runtime.Goexit
+				claims[i].Release(ctx)
+			}
+		}
+	}()
 	for i, l := range ls {
 		encoded[i], wrong[i] = l.toStore(ctx, &got[i], claims[i])
 	}
-	kept := make([]bool, len(ls))
-	defer func() {
-		for i, l := range ls {
-			l.land(&got[i], kept[i])
-		}
-	}()
+	ready = true
 	land := func() {
 		for i, l := range ls {
 			l.land(&got[i], false)

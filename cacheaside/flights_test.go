@@ -19,7 +19,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/processes"
 )
 
-// Two caches are as two processes: they share nothing but Redis.
+// Two caches are like two processes: they share nothing but Redis.
 func oneLoadForAll(t *testing.T, rdb redis.UniversalClient) {
 	var loads, asking atomic.Int32
 	load := func(context.Context, int) (user, error) {
@@ -44,7 +44,7 @@ func oneLoadForAll(t *testing.T, rdb redis.UniversalClient) {
 	}
 }
 
-// crowd has 64 callers get key 7 at once from caches in turn, each after it called asking.
+// crowd lets 64 callers get key 7 at once, from the caches in turn, each after calling asking.
 func crowd(t *testing.T, asking func(), caches ...*cacheaside.Cache[int, user]) {
 	var wg sync.WaitGroup
 	for i := range 64 {
@@ -190,7 +190,8 @@ func aLoaderThatPanicsOrExits(t *testing.T, rdb redis.UniversalClient) {
 	}
 }
 
-// A call that found a load under way, and joins when it has failed, hears of it from Redis, though it was a load of its own process.
+// A call that finds a load under way, and comes to join it only after it failed, learns of the failure from Redis, although the load was of its
+// own process.
 func TestAFailureThatIsToldByRedis(t *testing.T) {
 	inBubbles(t, func(t *testing.T, rdb *redis.Client) {
 		fail, late := make(chan struct{}), lateGets{goOn: make(chan struct{})}
@@ -255,7 +256,7 @@ func TestALoaderPastItsTimeout(t *testing.T) {
 	inBubbles(t, func(t *testing.T, rdb *redis.Client) {
 		release := make(chan struct{})
 		c := must[int, user](t)(cacheaside.New(namespace(t, rdb), func(context.Context, int) (user, error) {
-			<-release // heeds nothing
+			<-release // ignores its context
 			return user{}, nil
 		}, cacheaside.Options{LoadTimeout: 3 * time.Second}))
 		begun := time.Now()

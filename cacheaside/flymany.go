@@ -1,6 +1,7 @@
 package cacheaside
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/admission"
+	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 )
 
@@ -17,49 +19,114 @@ import (
 const atOnce = 32
 
 // flyMany brings many keys, as fly does one: those that are free are claimed together, loaded together and stored
-// together. Nothing that was claimed waits for what somebody else loads, so that two calls about overlapping keys never
-// wait for each other.
+// together, and those that others load are waited for together. Nothing that was claimed waits for what somebody else loads, so that two calls about
+// overlapping keys never wait for each other.
 func (c *Cache[K, V]) flyMany(caller context.Context, ls []*loading[K, V]) {
+	defer failAll(ls, flight.ErrGoexit) // has no effect on those that have landed
 	ctx, cancel := c.works.On(caller)
 	defer cancel()
 	var group sync.WaitGroup
 	defer group.Wait()
-	var free, alone []*loading[K, V]
+	begun := time.Now()
 	for _, l := range ls {
+		l.begun = begun
+	}
+	c.bring(ctx, ls, &group)
+}
+
+// bring brings keys by what was found there: those that are free at once, the others in group.
+func (c *Cache[K, V]) bring(ctx context.Context, ls []*loading[K, V], group *sync.WaitGroup) {
+	var free, alone, theirs []*loading[K, V]
+	after := make(map[<-chan struct{}][]*loading[K, V]) // by what goes on in this process although it was given up
+	for _, l := range ls {
+		ended := c.overdue.of(l.full)
 		switch {
-		case l.alone && c.many != nil:
+		case ended != nil:
+			after[ended] = append(after[ended], l)
+		case l.unstorable():
 			alone = append(alone, l)
-		case l.alone || l.found.State == lease.Loading || l.found.State == lease.Held:
-			group.Go(func() { l.fly(ctx) })
+		case l.found.State == lease.Loading:
+			theirs = append(theirs, l)
 		default:
 			free = append(free, l)
 		}
 	}
-	c.flyFree(ctx, free, &alone, &group)
-	if len(alone) == 0 {
-		return
+	for _, ls := range after {
+		group.Go(func() { c.afterOverdue(ctx, ls, group) })
 	}
 	if c.many == nil {
-		for _, l := range alone {
-			group.Go(func() { l.fly(ctx) })
+		free, alone = append(free, alone...), nil
+	}
+	c.flyAlone(ctx, alone, group)
+	c.flyTheirs(ctx, theirs, group)
+	c.flyFree(ctx, free, group)
+}
+
+// afterOverdue waits, as fly does, for one load that was given up and goes on in this process, and then brings its keys.
+func (c *Cache[K, V]) afterOverdue(ctx context.Context, ls []*loading[K, V], group *sync.WaitGroup) {
+	wait, cancel := context.WithTimeoutCause(ctx, c.opt.LoadTimeout, mayfly.ErrLoadTimeout)
+	defer cancel()
+	c.bring(ctx, slices.DeleteFunc(ls, func(l *loading[K, V]) bool { return !l.waitOverdue(wait) }), group)
+}
+
+// flyTheirs waits, in group, for what others load. What ends without a value for this call is brought as a list: all that ended at about the same time.
+func (c *Cache[K, V]) flyTheirs(ctx context.Context, ls []*loading[K, V], group *sync.WaitGroup) {
+	if len(ls) < 2 {
+		for _, l := range ls {
+			group.Go(func() { l.fly(ctx) }) // which hears of changes that are pushed
 		}
 		return
 	}
-	wait, cancel := context.WithTimeoutCause(ctx, c.opt.LoadTimeout, mayfly.ErrLoadTimeout)
-	defer cancel()
-	permit, err := c.enter(ctx, wait, alone...)
-	if err != nil {
-		failAll(alone, err)
+	group.Go(func() {
+		waits := make([]lease.Waiting, len(ls))
+		for i, l := range ls {
+			wait, cancel := l.patiently(ctx)
+			defer cancel()
+			waits[i] = lease.Waiting{Want: l.others(), Wait: wait, Usable: l.usable}
+		}
+		c.guard.OutwaitMany(ctx, waits, func(of []int, as []lease.Acquired) {
+			var next []*loading[K, V]
+			for n, i := range of {
+				switch l := ls[i]; {
+				case as[n].Standing == lease.Mine:
+					group.Go(func() {
+						if !l.outwaited(ctx, as[n]) {
+							l.fly(ctx)
+						}
+					})
+				case !l.outwaited(ctx, as[n]):
+					next = append(next, l)
+				}
+			}
+			if len(next) > 0 {
+				group.Go(func() { c.bring(ctx, next, group) })
+			}
+		})
+	})
+}
+
+// flyAlone loads, in group, what cannot be stored, by one call of the batch loader.
+func (c *Cache[K, V]) flyAlone(ctx context.Context, ls []*loading[K, V], group *sync.WaitGroup) {
+	if len(ls) == 0 {
 		return
 	}
-	defer permit.Drop()
-	c.loadGroup(ctx, &permit, turns(alone), nil)
+	group.Go(func() {
+		wait, cancel := context.WithTimeoutCause(ctx, c.opt.LoadTimeout, mayfly.ErrLoadTimeout)
+		defer cancel()
+		permit, err := c.enter(ctx, wait, ls...)
+		if err != nil {
+			failAll(ls, err)
+			return
+		}
+		defer permit.Drop()
+		c.loadGroup(ctx, &permit, turns(ls), nil)
+	})
 }
 
 // flyFree brings keys in as many rounds as the origin needs for all. It goes on for as long as loads bring something: an origin that has
-// brought nothing for LoadTimeout is not asked for the rest. A key that others have asked for meanwhile comes in the next round: who asks for
-// one key waits for the loads that run, and not for all of somebody else's list.
-func (c *Cache[K, V]) flyFree(ctx context.Context, free []*loading[K, V], alone *[]*loading[K, V], group *sync.WaitGroup) {
+// brought nothing for LoadTimeout is not asked for the rest. A key that others have asked for meanwhile comes the sooner the fewer keys they wait
+// for: who asks for one key waits for the loads that run, and not for all of somebody else's list, even if several lists have the key.
+func (c *Cache[K, V]) flyFree(ctx context.Context, free []*loading[K, V], group *sync.WaitGroup) {
 	for brought := time.Now(); len(free) > 0; {
 		left := c.opt.LoadTimeout - time.Since(brought)
 		if left <= 0 {
@@ -67,9 +134,9 @@ func (c *Cache[K, V]) flyFree(ctx context.Context, free []*loading[K, V], alone 
 			failAll(free, admission.ErrOverloaded)
 			return
 		}
-		slices.SortStableFunc(free, func(a, b *loading[K, V]) int { return joinedFirst(a.flight.Joined(), b.flight.Joined()) })
+		slices.SortStableFunc(free, func(a, b *loading[K, V]) int { return fewestFirst(a.flight.Fewest(), b.flight.Fewest()) })
 		wait, cancel := context.WithTimeoutCause(ctx, left, mayfly.ErrLoadTimeout)
-		others, some := c.flySome(ctx, wait, free, alone, group)
+		others, some := c.flySome(ctx, wait, free, group)
 		cancel()
 		if free = others; some {
 			brought = time.Now()
@@ -77,14 +144,12 @@ func (c *Cache[K, V]) flyFree(ctx context.Context, free []*loading[K, V], alone 
 	}
 }
 
-func joinedFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
+// fewestFirst orders by how few keys the calls wait for that have joined; those that no call has joined come last.
+func fewestFirst(a, b int) int {
+	if a == 0 || b == 0 {
+		return cmp.Compare(b, a)
 	}
-	return 1
+	return cmp.Compare(a, b)
 }
 
 // lookAgainMany looks at what was found so long ago that the locks of its renewals say nothing any more, in one trip, and returns what is
@@ -115,9 +180,8 @@ func (c *Cache[K, V]) lookAgainMany(ctx context.Context, ls []*loading[K, V], gr
 	return still
 }
 
-// flySome brings as many of free as may be loaded now, and returns the others, and whether the origin answered. What can only be loaded alone
-// is added to alone.
-func (c *Cache[K, V]) flySome(ctx, wait context.Context, free []*loading[K, V], alone *[]*loading[K, V], group *sync.WaitGroup) (others []*loading[K, V], brought bool) {
+// flySome brings as many of free as may be loaded now, and returns the others, and whether the origin answered.
+func (c *Cache[K, V]) flySome(ctx, wait context.Context, free []*loading[K, V], group *sync.WaitGroup) (others []*loading[K, V], brought bool) {
 	permit, err := c.enter(ctx, wait, free...)
 	if err != nil {
 		failAll(free, err)
@@ -132,7 +196,7 @@ func (c *Cache[K, V]) flySome(ctx, wait context.Context, free []*loading[K, V], 
 	if c.many != nil {
 		free = c.lookAgainMany(ctx, free, group)
 		claimed, claims, lost := c.claimMany(ctx, turns(free), group)
-		*alone = append(*alone, lost...)
+		c.flyAlone(ctx, lost, group)
 		c.loadGroup(ctx, &permit, claimed, claims)
 		return nil, true
 	}
@@ -144,27 +208,42 @@ func (c *Cache[K, V]) flySome(ctx, wait context.Context, free []*loading[K, V], 
 		permits = append(permits, &more)
 	}
 	some, others := free[:len(permits)], free[len(permits):]
-	still := c.lookAgainMany(ctx, some, group)
-	brought = len(still) < len(some)
-	claimed, claims, lost := c.claimMany(ctx, turns(still), group)
-	*alone = append(*alone, lost...)
-	var loads sync.WaitGroup
+	var alone []*loading[K, V]
+	wanted := slices.DeleteFunc(turns(c.lookAgainMany(ctx, some, group)), func(l *loading[K, V]) bool {
+		if l.unstorable() {
+			alone = append(alone, l)
+		}
+		return l.unstorable()
+	})
+	claimed, claims, lost := c.claimMany(ctx, wanted, group)
+	others = append(others, lost...)
+	loads, here := append(claimed, alone...), len(claimed)
+	brought = len(loads)+len(lost) < len(some) // by others
+	var wg sync.WaitGroup
 	var answered atomic.Bool
-	for i, l := range claimed {
-		loads.Go(func() {
+	for i, l := range loads {
+		wg.Go(func() {
 			defer permits[i].Drop()
-			got := l.loadAndFill(ctx, permits[i], claims[i])
+			var got loaded[V]
+			if i < here {
+				got = l.loadAndFill(ctx, permits[i], claims[i])
+			} else {
+				got = l.loadAlone(ctx, permits[i])
+			}
 			if !errors.Is(got.err, mayfly.ErrLoadTimeout) {
 				answered.Store(true)
 			}
 		})
 	}
-	for _, p := range permits[len(claimed):] {
+	for _, p := range permits[len(loads):] {
 		giveBack(p)
 	}
-	loads.Wait()
+	wg.Wait()
 	return others, brought || answered.Load()
 }
+
+// unstorable reports whether l is to be loaded without storing.
+func (l *loading[K, V]) unstorable() bool { return l.alone || l.found.State == lease.Held }
 
 // turns returns those whose callers have not left. The others have landed.
 func turns[K comparable, V any](ls []*loading[K, V]) (wanted []*loading[K, V]) {
@@ -183,15 +262,19 @@ func (c *Cache[K, V]) claimMany(ctx context.Context, ls []*loading[K, V], group 
 	for i, l := range ls {
 		wants[i] = l.want()
 	}
+	var theirs []*loading[K, V]
 	for i, a := range c.guard.Ask(ctx, wants) {
 		l := ls[i]
 		l.spent += a.Spent
 		switch {
 		case a.Standing == lease.Mine:
 			claimed, claims = append(claimed, l), append(claims, a.Claim)
-		case a.Standing == lease.Void, a.Standing == lease.Theirs && !l.fallback(): // known now: it need not ask again
+		case a.Standing == lease.Void:
 			l.found = a.Found
-			group.Go(func() { l.fly(ctx) })
+			lost = append(lost, l)
+		case a.Standing == lease.Theirs && !l.fallback(): // known now: it need not ask again
+			l.found = a.Found
+			theirs = append(theirs, l)
 		case l.turnTo(ctx, a):
 		case l.alone:
 			lost = append(lost, l)
@@ -199,6 +282,7 @@ func (c *Cache[K, V]) claimMany(ctx context.Context, ls []*loading[K, V], group 
 			group.Go(func() { l.fly(ctx) })
 		}
 	}
+	c.flyTheirs(ctx, theirs, group)
 	return claimed, claims, lost
 }
 

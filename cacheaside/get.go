@@ -92,19 +92,16 @@ func (c *Cache[K, V]) begin(key K) (full string, err error) {
 type loader[K comparable, V any] func(ctx context.Context, key K, previous *Entry[V]) (Loaded[V], error)
 
 func (c *Cache[K, V]) get(ctx context.Context, key K, load loader[K, V]) (Entry[V], error) {
-	return c.getSince(ctx, c.flights.Now(), key, load)
-}
-
-// getSince is get for a call that began then.
-func (c *Cache[K, V]) getSince(ctx context.Context, began flight.Moment, key K, load loader[K, V]) (Entry[V], error) {
+	begun, began := time.Now(), c.flights.Now()
 	full, err := c.begin(key)
 	if err != nil {
+		c.tellFailed(ctx, full, begun, err)
 		return Entry[V]{}, err
 	}
-	begun := time.Now()
 	for {
 		l, err := c.look(ctx, key, full)
 		if err != nil {
+			c.tellFailed(ctx, full, begun, err)
 			return Entry[V]{}, c.ns.Fail("get", full, err)
 		}
 		l.loader, l.began = load, began
@@ -115,14 +112,7 @@ func (c *Cache[K, V]) getSince(ctx context.Context, began flight.Moment, key K, 
 		if again {
 			continue
 		}
-		switch {
-		case err == nil:
-			l.tellRead(ctx, e.Outcome, begun)
-		case errors.Is(err, mayfly.ErrNotFound):
-			c.tell(ctx, mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeMiss, Key: full, Took: time.Since(begun)})
-		default:
-			c.tell(ctx, mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeFailed, Key: full, Took: time.Since(begun), Err: err})
-		}
+		l.tellEnd(ctx, e.Outcome, begun, err)
 		if err != nil { // without boxing the key
 			err = c.ns.Fail("get", full, err)
 		}
@@ -132,18 +122,19 @@ func (c *Cache[K, V]) getSince(ctx context.Context, began flight.Moment, key K, 
 
 // join returns the flight of l's key, and begins one if there is none.
 func (c *Cache[K, V]) join(ctx context.Context, l loading[K, V]) *flight.Flight[outcome[V]] {
-	if c.lead(ctx, &l) && !c.works.Start(func() { l.fly(ctx) }) {
+	if c.lead(ctx, &l, 1) && !c.works.Start(func() { l.fly(ctx) }) {
 		l.fail(mayfly.ErrClosed)
 	}
 	return l.flight
 }
 
-// lead joins l to the flight of its key, and reports whether l leads it.
-func (c *Cache[K, V]) lead(ctx context.Context, l *loading[K, V]) (lead bool) {
+// lead joins l, one of that many keys that a call waits for, to the flight of its key, and reports whether l leads it.
+func (c *Cache[K, V]) lead(ctx context.Context, l *loading[K, V], of int) (lead bool) {
 	l.flight, lead = c.flights.Join(l.full, l.began)
 	until, _ := ctx.Deadline()
 	l.flight.Wanted(until, !lead && admission.Of(c.origin).Inside(ctx))
 	if !lead {
+		l.flight.Among(of)
 		c.tell(ctx, mayfly.Event{Kind: mayfly.KindJoin, Outcome: mayfly.OutcomeOK, Key: l.full})
 	}
 	return lead
@@ -215,6 +206,23 @@ func (l *loading[K, V]) await(ctx context.Context, f *flight.Flight[outcome[V]],
 		return l.seen.entry, nil, false
 	}
 	return e, err, false
+}
+
+// tellEnd reports and counts a read that has waited for a load.
+func (l *loading[K, V]) tellEnd(ctx context.Context, how mayfly.Outcome, begun time.Time, err error) {
+	switch {
+	case err == nil:
+		l.tellRead(ctx, how, begun)
+	case errors.Is(err, mayfly.ErrNotFound):
+		l.c.tell(ctx, mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeMiss, Key: l.full, Took: time.Since(begun)})
+	default:
+		l.c.tellFailed(ctx, l.full, begun, err)
+	}
+}
+
+// tellFailed reports and counts a read that failed.
+func (c *Cache[K, V]) tellFailed(ctx context.Context, full string, begun time.Time, err error) {
+	c.tell(ctx, mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeFailed, Key: full, Took: time.Since(begun), Err: err})
 }
 
 // tellRead reports and counts a successful read.

@@ -18,7 +18,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// distant is a way to Redis that takes some time, of each trip.
+// distant is a connection to Redis on which each trip takes some time.
 type distant struct{ takes atomic.Int64 }
 
 func (f *distant) trip(ctx context.Context) error {
@@ -54,7 +54,8 @@ func (f *distant) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// Where a second trip would come too late, the value is handed out without, and the next read asks all at once: what is due is renewed, and nothing fails.
+// If a second trip would come too late, the call returns the value without it, and the next read asks for everything at once: the due value is
+// renewed, and nothing fails.
 func TestARedisThatIsFarAway(t *testing.T) {
 	for i, reader := range []string{"Get", "GetMany"} {
 		t.Run(reader, func(t *testing.T) {
@@ -87,7 +88,7 @@ func TestARedisThatIsFarAway(t *testing.T) {
 	}
 }
 
-// Who asks in time does not wait for a load because the value came to its end between two trips. The next reader loads it.
+// A call that began in time does not wait for a load because the value ended between its two trips. The next reader loads it.
 func TestAnEndBetweenTwoTrips(t *testing.T) {
 	for i, reader := range []string{"Get", "GetMany"} {
 		t.Run(reader, func(t *testing.T) {
@@ -96,7 +97,7 @@ func TestAnEndBetweenTwoTrips(t *testing.T) {
 				w.rdb.AddHook(way)
 				end := time.Now().Add(w.rdb.PTTL(t.Context(), w.full).Val())
 				time.Sleep(time.Until(end) - 100*time.Millisecond)
-				for range 3 { // a look at the clock, by another key
+				for range 3 { // reads the clock, by another key
 					_, err := w.c.Get(t.Context(), 8)
 					expect.OK(t, err)
 					time.Sleep(10 * time.Millisecond)
@@ -116,7 +117,7 @@ func TestAnEndBetweenTwoTrips(t *testing.T) {
 	}
 }
 
-// What a process with a stale window has stored is asked for anew before it is served, and that question has its own time.
+// A value stored by a process with a stale window is asked for again before it is served, and that question has a time limit of its own.
 func TestAnothersStaleWindowFarAway(t *testing.T) {
 	for name, early := range map[string]earlyrefresh.Policy{"never early": earlyrefresh.Never, "by default": nil} {
 		for i, reader := range []string{"Get", "GetMany"} {
@@ -144,7 +145,7 @@ func TestAnothersStaleWindowFarAway(t *testing.T) {
 	}
 }
 
-// A user who may not ask for the time is refused once, and not by each script that fills: Redis keeps a log of what was refused.
+// A Redis user without permission for TIME is refused once, and not at each fill: Redis keeps a log of refusals.
 func TestFillsOfAUserWithoutTIME(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -166,7 +167,8 @@ func TestFillsOfAUserWithoutTIME(t *testing.T) {
 	})
 }
 
-// Records that do not tell when they end cost a second trip each, until they are many: then PTTL is asked at once. When they are few again, it is not.
+// Records that do not state their end cost a second trip each, until there are many: then PTTL is sent at once. When there are few again, it is
+// not.
 func TestRecordsThatTellNoEnd(t *testing.T) {
 	for name, forget := range map[string]func(raw []byte) []byte{
 		"of a user without TIME": func(raw []byte) []byte { record.SetEnds(raw, 0); return raw },

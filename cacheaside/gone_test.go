@@ -90,8 +90,8 @@ var settings = []struct {
 	}},
 }
 
-// However Redis is gone and whatever the client's settings are, 200 callers wait RedisTimeout and the loader, and no
-// longer; then Redis is left alone but for a probe each half second, and when it is back it is used within a second.
+// However Redis is gone and whatever the client's settings are, all callers wait for RedisTimeout and the loader, and no longer. Then Redis gets
+// nothing but a probe each half second, and when it is back it is used within a second.
 func TestRedisIsGoneInTime(t *testing.T) {
 	for _, way := range ways {
 		for i, client := range settings {
@@ -104,14 +104,15 @@ func TestRedisIsGoneInTime(t *testing.T) {
 }
 
 func isGone(t *testing.T, gone, back func(*network), later time.Duration, set func(o *redis.Options)) {
-	const callers, takes, atOnce = 200, time.Millisecond, 64
+	const takes = time.Millisecond
+	callers, atOnce := effort.Times(75, 200), effort.Times(24, 64)
 	srv := redistest.Start(t)
 	wire := &network{srv: srv}
 	o := srv.Options()
 	o.Dialer = wire.Dial
 	set(o)
 	o.PoolSize = 1000  // as in every bubble
-	o.MaxIdleConns = 1 // of TCP it would notice which are broken, before it uses them
+	o.MaxIdleConns = 1 // with TCP it would notice broken connections before using them
 	rdb := redis.NewClient(o)
 	defer func() { rdb.Close(); time.Sleep(time.Minute) }() // go-redis dials on in the background
 	var events expect.Events
@@ -144,7 +145,7 @@ func isGone(t *testing.T, gone, back func(*network), later time.Duration, set fu
 	worst()
 	most.Store(0)
 	gone(wire)
-	const bound = 150*time.Millisecond + (callers+atOnce-1)/atOnce*takes
+	bound := 150*time.Millisecond + time.Duration((callers+atOnce-1)/atOnce)*takes
 	if took := worst(); took > bound {
 		t.Errorf("Redis is gone, a call took %v, want at most %v", took, bound)
 	}
@@ -155,7 +156,7 @@ func isGone(t *testing.T, gone, back func(*network), later time.Duration, set fu
 	if n := events.Count(mayfly.KindBreaker, mayfly.OutcomeFailed); n != 1 {
 		t.Errorf("the breaker opened %d times", n)
 	}
-	if n := most.Load(); n > atOnce {
+	if n := int(most.Load()); n > atOnce {
 		t.Errorf("%d loads at once", n)
 	}
 	if _, _, err := c.Lookup(t.Context(), 1); err == nil {
@@ -165,15 +166,16 @@ func isGone(t *testing.T, gone, back func(*network), later time.Duration, set fu
 		t.Error("Set succeeded")
 	}
 
-	// Some ten probes, or twenty: each at most two attempts of a CacheClient, as it may take longer than a call, and with others whatever go-redis makes of one.
+	// Some five probes, or twenty. A CacheClient makes at most two attempts for each, as a probe may take longer than a call; other clients make as
+	// many as go-redis does.
 	events.Forget()
 	asking := time.Now()
 	wire.dials.Store(0)
 	wire.writes.Store(0)
-	for range effort.Times(250, 500) {
+	for range effort.Times(150, 500) {
 		time.Sleep(10 * time.Millisecond)
 		begun := time.Now()
-		if u, err := c.Get(t.Context(), 7); u.Version != 7 || err != nil || time.Since(begun) > takes { // nobody pays for the question
+		if u, err := c.Get(t.Context(), 7); u.Version != 7 || err != nil || time.Since(begun) > takes { // no call waits for the probe
 			t.Errorf("got %+v, %v after %v", u, err, time.Since(begun))
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// kindOfOrigin is an origin of one kind. It finishes what was begun, also when nobody waits any more.
+// kindOfOrigin is an origin of one kind. It finishes queries without waiters too.
 type kindOfOrigin struct {
 	kind    string
 	count   int // queries that it works on at full speed
@@ -72,7 +72,7 @@ func (d *kindOfOrigin) query(ctx context.Context) error {
 	}
 }
 
-// cell is one case of the grid: an empty Redis before a database that can do less than it is asked for.
+// cell is one case of the grid: an empty Redis in front of a database that gets more queries than it can do.
 type cell struct {
 	kind      string
 	capacity  int     // queries a second
@@ -105,7 +105,7 @@ func draw(seed uint64) cell {
 	return c
 }
 
-// play returns after how long 99 % of a second's gets were answered, which is zero for never, and how many queries that took.
+// play returns how long it took until 99 % of a second's gets were answered, zero for never, and the number of queries by then.
 func (c cell) play(t *testing.T) (recovered time.Duration, queries int) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -154,7 +154,7 @@ func (c cell) play(t *testing.T) (recovered time.Duration, queries int) {
 	return recovered, queries
 }
 
-// No origin of the grid stays collapsed behind an empty Redis: those of the simulation of the policy, over the whole of cacheaside.
+// No origin of the grid stays collapsed behind an empty Redis. The origins are those of the policy's simulation; here all of cacheaside runs.
 func TestNoOriginStaysCollapsed(t *testing.T) {
 	for seed := range uint64(effort.Times(2, 24)) {
 		c := draw(seed)

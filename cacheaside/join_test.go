@@ -13,7 +13,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
-// Each caller who waits for a load that another one of the process began is an Event.
+// An Event reports each caller that waits for a load of another caller in its process.
 func TestJoiningALoadIsAnEvent(t *testing.T) {
 	inBubbles(t, func(t *testing.T, rdb *redis.Client) {
 		var events expect.Events

@@ -64,6 +64,9 @@ var errResting = errors.New("the load failed lately")
 // errAbandoned says that a load was ended because all its callers had left.
 var errAbandoned = fmt.Errorf("nobody waits for the load any more: %w", context.Canceled)
 
+// errEnded says that the call that was to load a key ended before that.
+var errEnded = errors.New("the call that was to load it panicked, or called runtime.Goexit")
+
 // fail lands the flight with an error for all waiters.
 func (l *loading[K, V]) fail(err error) { l.flight.Land(outcome[V]{}, err) }
 
@@ -102,8 +105,8 @@ func (l *loading[K, V]) judge(ctx context.Context, begun time.Time) {
 // fails, because that is longer than a load may take. A load whose process died or gave it up does not count, since the next load is
 // no slower for it.
 func (l *loading[K, V]) fly(caller context.Context) {
-	c := l.c
-	ctx, cancel := c.works.On(caller)
+	defer l.fail(flight.ErrGoexit) // has no effect if it has landed: codecs and observers run here too
+	ctx, cancel := l.c.works.On(caller)
 	defer cancel()
 	l.begun = time.Now()
 	for !l.steps(ctx) {
@@ -142,7 +145,7 @@ func (l *loading[K, V]) step(ctx, wait context.Context) (landed bool) {
 		giveBack(&permit)
 		return l.landIfServable()
 	}
-	if l.alone || l.found.State == lease.Held {
+	if l.unstorable() {
 		l.loadAlone(ctx, &permit)
 		return true
 	}
@@ -167,43 +170,6 @@ func (l *loading[K, V]) step(ctx, wait context.Context) (landed bool) {
 	}
 	l.found = a.Found
 	return false
-}
-
-// outwait waits for somebody else's load, which takes no permit.
-func (l *loading[K, V]) outwait(ctx context.Context) (landed bool) {
-	if id := l.found.Holder(); id != l.behind || id == (record.ID{}) { // or somebody who was faster, whoever that is
-		l.behind, l.since = id, time.Now()
-	}
-	wait, cancel := context.WithDeadlineCause(ctx, l.since.Add(l.patience()), mayfly.ErrLoadTimeout)
-	defer cancel()
-	a := l.c.guard.Outwait(ctx, wait, l.want(), func(now lease.Found) bool { return l.c.see(now, 0).standing != unusable })
-	l.spent, l.past = 0, true
-	if a.Standing != lease.Mine { // taken over from one who died, with a clock that was set back
-		if l.turnTo(ctx, a) {
-			return true
-		}
-		l.alone = l.alone || a.Voided && time.Since(l.begun) >= l.c.opt.LoadTimeout // it is deleted all the time
-		return false
-	}
-	permit, ok := admission.Of(l.c.origin).Try(ctx)
-	defer permit.Drop()
-	if !ok {
-		a.Claim.GiveUp(ctx, 0)
-		l.found = lease.Found{}
-		return false
-	}
-	l.loadAndFill(ctx, &permit, a.Claim)
-	return true
-}
-
-// patience is how long l waits for somebody else's load: as long as a load may take, plus the time until the lease of a killed process
-// ends. A load that is known to be overdue gets only the former.
-func (l *loading[K, V]) patience() time.Duration {
-	patience := l.c.opt.LoadTimeout
-	if l.found.Failure.ID != l.behind {
-		patience += lease.TTL * 3 / 2
-	}
-	return patience
 }
 
 // lookAgain looks the key up again, and reports whether it has changed since.
@@ -301,12 +267,13 @@ func (l *loading[K, V]) landIfServable() bool {
 }
 
 // loadAlone loads what cannot be stored.
-func (l *loading[K, V]) loadAlone(ctx context.Context, permit *admission.Permit) {
+func (l *loading[K, V]) loadAlone(ctx context.Context, permit *admission.Permit) loaded[V] {
 	got := l.run(ctx, permit, nil)
 	if got.runs != nil {
 		l.c.failed(ctx, []*loading[K, V]{l}, nil, got.runs, got.err)
 	}
 	l.land(&got, false)
+	return got
 }
 
 // loaded is a load that has ended.

@@ -16,10 +16,10 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/processes"
 )
 
-// long is for experiments at their full length, and for what needs much memory.
+// long turns on experiments at full length, and tests that need much memory.
 var long = flag.Bool("long", false, "experiments at their full length")
 
-// patient is for tests that are not about time, on machines that are busy with others.
+// patient is the RedisTimeout of tests that are not about time: the machine may be busy.
 var patient = time.Minute
 
 type user struct {
@@ -31,7 +31,7 @@ func namespace(t testing.TB, rdb redis.UniversalClient) mayfly.Namespace[int, us
 	return mayfly.Namespace[int, user]{Name: "users", Redis: rdb, Prefix: strings.ReplaceAll(t.Name(), "/", "_") + ":", TTL: time.Minute}
 }
 
-// must is for constructors; the cache is closed at the end of the test.
+// must unwraps a constructor's result; the cache is closed at the end of the test.
 func must[K comparable, V any](t testing.TB) func(c *cacheaside.Cache[K, V], err error) *cacheaside.Cache[K, V] {
 	return func(c *cacheaside.Cache[K, V], err error) *cacheaside.Cache[K, V] {
 		t.Helper()
@@ -43,7 +43,7 @@ func must[K comparable, V any](t testing.TB) func(c *cacheaside.Cache[K, V], err
 	}
 }
 
-// exists says whether Redis holds anything under key.
+// exists reports whether Redis holds anything under key.
 func exists(t testing.TB, rdb redis.UniversalClient, key string) bool {
 	t.Helper()
 	n, err := rdb.Exists(t.Context(), key).Result()
@@ -53,7 +53,7 @@ func exists(t testing.TB, rdb redis.UniversalClient, key string) bool {
 	return n == 1
 }
 
-// stored says whether Redis holds more under key than the note of a load that failed, which ends in a second.
+// stored reports whether Redis holds more under key than the note of a failed load, which expires within a second.
 func stored(t testing.TB, rdb redis.UniversalClient, key string) bool {
 	t.Helper()
 	raw, _ := rdb.Get(t.Context(), key).Bytes()
@@ -61,8 +61,8 @@ func stored(t testing.TB, rdb redis.UniversalClient, key string) bool {
 	return kind != record.Failure && exists(t, rdb, key)
 }
 
-// TestMain runs the tests, or one of the processes that they start of this same program, and looks for goroutines of
-// the cache that outlived it.
+// TestMain runs the tests, or one of the processes that they start from this same program, and looks for goroutines of the cache that
+// outlived it.
 func TestMain(m *testing.M) {
 	os.Exit(processes.Main(m, "mayfly/cacheaside.(*"))
 }

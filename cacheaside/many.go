@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/client/localsync"
 )
@@ -33,8 +34,9 @@ func (e *ManyError[K]) Error() string {
 // Unwrap returns the errors of the keys.
 func (e *ManyError[K]) Unwrap() []error { return slices.Collect(maps.Values(e.Errs)) }
 
-// GetMany returns the values of keys. Stored values are read in one trip per server; a batch loader loads the others in one call. A
-// key that the origin does not have is not in the map, and is not an error. If some keys failed, the error is a [*ManyError] that
+// GetMany returns the values of keys. Stored values are read in one trip per server; a batch loader loads the others in one call. Keys
+// that other calls of this process are loading are waited for, and loaded once more, together, if what that brings is not for this
+// call, for example because they were deleted. A key that the origin does not have is not in the map, and is not an error. If some keys failed, the error is a [*ManyError] that
 // says which, and the values in the map are still right.
 func (c *Cache[K, V]) GetMany(ctx context.Context, keys []K) (map[K]V, error) {
 	values, failed := make(map[K]V, len(keys)), make(map[K]error)
@@ -50,43 +52,59 @@ func (c *Cache[K, V]) GetMany(ctx context.Context, keys []K) (map[K]V, error) {
 	if c.local != nil {
 		keys = c.notAtHand(ctx, keys, keep)
 	}
+	for len(keys) > 0 { // the rest is what this call was late for, which it is once for each key, as in get
+		keys = c.getSome(ctx, keys, began, begun, keep)
+	}
+	if len(failed) > 0 {
+		return values, &ManyError[K]{failed}
+	}
+	return values, nil
+}
+
+// getSome brings keys for a call that began then, and passes them to keep. It returns the keys to look up again, together, since what other calls
+// were loading is not for this one.
+func (c *Cache[K, V]) getSome(ctx context.Context, keys []K, began flight.Moment, begun time.Time, keep func(key K, e Entry[V], err error)) (again []K) {
 	var waiting, lead []*loading[K, V]
-	for _, l := range c.lookMany(ctx, keys, failed) {
+	started := false
+	defer func() {
+		if !started { // an observer or a codec has ended this call: others may have joined its loads
+			failAll(lead, errEnded)
+		}
+	}()
+	for _, l := range c.lookMany(ctx, keys, begun, keep) {
 		if l.seen.servable() {
 			e, err := c.serve(ctx, *l, begun)
 			keep(l.key, e, err)
 			continue
 		}
 		l.began = began
-		if c.lead(ctx, l) {
+		waiting = append(waiting, l)
+	}
+	for _, l := range waiting {
+		if c.lead(ctx, l, len(waiting)) {
 			lead = append(lead, l)
 		}
-		waiting = append(waiting, l)
 	}
 	theirs := make([]loading[K, V], len(waiting)) // the loads go on with the others
 	for i, l := range waiting {
 		theirs[i] = *l
 	}
+	started = true
 	if len(lead) > 0 && !c.works.Start(func() { c.flyMany(ctx, lead) }) {
-		for _, l := range lead {
-			l.fail(mayfly.ErrClosed)
-		}
+		failAll(lead, mayfly.ErrClosed)
 	}
 	since := time.Now()
 	for i := range theirs {
 		l := &theirs[i]
-		e, err, again := l.await(ctx, l.flight, since)
-		if again {
-			e, err = c.getSince(ctx, began, l.key, c.one)
-		} else if err == nil {
-			l.tellRead(ctx, e.Outcome, begun)
+		e, err, late := l.await(ctx, l.flight, since)
+		if late {
+			again = append(again, l.key)
+			continue
 		}
+		l.tellEnd(ctx, e.Outcome, begun, err)
 		keep(l.key, e, err)
 	}
-	if len(failed) > 0 {
-		return values, &ManyError[K]{failed}
-	}
-	return values, nil
+	return again
 }
 
 // notAtHand passes the local tier's values to keep, and returns the other keys.
@@ -103,8 +121,8 @@ func (c *Cache[K, V]) notAtHand(ctx context.Context, keys []K, keep func(key K, 
 	return others
 }
 
-// lookMany looks each key up once. Keys that cannot be looked up go to failed.
-func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error) []*loading[K, V] {
+// lookMany looks each key up once. Keys that cannot be looked up have failed: keep is told.
+func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, call time.Time, keep func(key K, e Entry[V], err error)) []*loading[K, V] {
 	ls := make([]*loading[K, V], 0, len(keys))
 	seen := make(map[K]bool, len(keys))
 	var asked []*loading[K, V]
@@ -117,7 +135,8 @@ func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error
 		seen[key] = true
 		full, err := c.begin(key)
 		if err != nil {
-			failed[key] = err
+			c.tellFailed(ctx, full, call, err)
+			keep(key, Entry[V]{}, err)
 			continue
 		}
 		l := &loading[K, V]{c: c, key: key, full: full, loader: c.one}
@@ -127,13 +146,16 @@ func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error
 		}
 		ls = append(ls, l)
 	}
+	gone := make(map[K]bool)
 	begun := time.Now()
 	for n, a := range c.answers(ctx, asked, fulls) {
 		l := asked[n]
 		l.spent = a.Spent
 		switch {
 		case a.Err != nil && ctx.Err() != nil:
-			failed[l.key] = ctx.Err() // says nothing of Redis, and nobody is here to load for
+			gone[l.key] = true // says nothing of Redis, and nobody is here to load for
+			c.tellFailed(ctx, l.full, call, ctx.Err())
+			keep(l.key, Entry[V]{}, ctx.Err())
 		case a.Err != nil:
 			c.tell.Backend(ctx, l.full, a.Err)
 			l.alone = true
@@ -143,7 +165,7 @@ func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error
 			c.keepCopy(l.full, tickets[n], l.found, &l.seen)
 		}
 	}
-	return slices.DeleteFunc(ls, func(l *loading[K, V]) bool { return failed[l.key] != nil })
+	return slices.DeleteFunc(ls, func(l *loading[K, V]) bool { return gone[l.key] })
 }
 
 // answers asks Redis for keys in one trip, and in a second one for the keys that the first left in doubt.

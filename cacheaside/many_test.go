@@ -139,7 +139,7 @@ func warm(t *testing.T, rdb redis.UniversalClient) {
 	}
 }
 
-// crossing calls two caches of the same keys about overlapping ones, all at once.
+// crossing calls two caches of the same keys for overlapping lists, all at once.
 func crossing(t *testing.T, rdb redis.UniversalClient, o cacheaside.Options, takes time.Duration) {
 	loaded := map[int]int{}
 	var mu sync.Mutex
@@ -178,7 +178,7 @@ func crossingBatchesLoadNothingTwice(t *testing.T, rdb redis.UniversalClient) {
 	crossing(t, rdb, cacheaside.Options{RedisTimeout: patient}, 20*time.Millisecond)
 }
 
-// Two calls about overlapping keys, in two processes and in one: each loads what it claimed before it waits.
+// Two calls get overlapping keys, in two processes and in one: each loads the keys that it claimed before it waits for others.
 func TestCrossingBatchesDoNotWaitForEachOther(t *testing.T) {
 	inBubbles(t, func(t *testing.T, rdb *redis.Client) {
 		begun := time.Now()
@@ -189,7 +189,7 @@ func TestCrossingBatchesDoNotWaitForEachOther(t *testing.T) {
 	})
 }
 
-// trips counts round trips, but not those of a new connection that introduces itself.
+// trips counts round trips, without those in which a new connection introduces itself.
 type trips struct{ n atomic.Int64 }
 
 func (c *trips) count(first redis.Cmder) {
@@ -214,7 +214,7 @@ func (c *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-// counted returns a client of rdb's servers that counts, and how many servers a call about many keys asks.
+// counted returns a client of rdb's servers that counts, and the number of servers that a call for many keys asks.
 func counted(t *testing.T, rdb redis.UniversalClient) (_ redis.UniversalClient, _ *trips, servers int64) {
 	count := new(trips)
 	switch c := rdb.(type) {
@@ -288,7 +288,7 @@ func roundTrips(t *testing.T, rdb redis.UniversalClient) {
 	}
 }
 
-// What Redis cannot be asked about is loaded beside the rest, not after it.
+// Keys about which Redis cannot be asked are loaded beside the others, not after them.
 func TestKeysWithoutRedisDoNotWaitForTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -307,7 +307,7 @@ func TestKeysWithoutRedisDoNotWaitForTheOthers(t *testing.T) {
 	})
 }
 
-// A key of a batch that somebody else has claimed meanwhile is waited for, and not asked for again.
+// A batch waits for a key that another caller has claimed meanwhile, and does not load it again.
 func TestAKeyThatABatchLostIsClaimedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -318,7 +318,7 @@ func TestAKeyThatABatchLostIsClaimedOnce(t *testing.T) {
 			return user{Version: key}, nil
 		}, cacheaside.Options{}))
 		o := srv.Options()
-		o.ContextTimeoutEnabled = true // or the hook does not see it
+		o.ContextTimeoutEnabled = true // otherwise the hook does not see it
 		rdb := redis.NewClient(o)
 		defer rdb.Close()
 		ns := namespace(t, rdb)

@@ -13,7 +13,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// An error says what was asked, of which key and of which server, in words that the caller used.
+// An error names the operation, the key and the server, in the caller's own words.
 func TestErrorsSayWhatWasAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)

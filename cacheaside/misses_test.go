@@ -12,7 +12,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// The bounds of a namespace's jitter are about its values: a miss is remembered for MissTTL, not for as long as a value lives.
+// The bounds of a namespace's jitter apply to its values: a miss is remembered for MissTTL, not for as long as a value lives.
 func TestJittersBoundsAreNotAboutMisses(t *testing.T) {
 	rdb := redistest.Start(t).Client()
 	ns := namespace(t, rdb)

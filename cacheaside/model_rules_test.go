@@ -11,7 +11,7 @@ import (
 	"github.com/mayflycache/mayfly/cacheaside"
 )
 
-// deletes does what ends the right to fill key.
+// deletes does one of the things that end the right to fill key.
 func (m *model) deletes(key int, do func()) {
 	r := &m.keys[key]
 	m.mu.Lock()
@@ -25,7 +25,7 @@ func (m *model) deletes(key int, do func()) {
 	r.disturbed, r.deleted = true, time.Now()
 }
 
-// write commits a version, and deletes or sets for it.
+// write commits a version, and then deletes or sets the key.
 func (m *model) write(process, key int, set bool) {
 	r := &m.keys[key]
 	r.writing <- struct{}{} // no mutex: a bubble's time stands still while somebody waits for one
@@ -33,7 +33,7 @@ func (m *model) write(process, key int, set bool) {
 	m.mu.Lock()
 	r.versions = append(r.versions, time.Now())
 	version := len(r.versions)
-	set = set && !m.broken // one that a hung server does later, after others' Deletes, is the documented price of Set
+	set = set && !m.broken // a hung server may do it later, after others' Deletes: the documented price of Set
 	m.mu.Unlock()
 	var err error
 	m.deletes(key, func() {
@@ -54,7 +54,7 @@ func (m *model) write(process, key int, set bool) {
 	}
 }
 
-// get asks for keys and checks what comes.
+// get gets keys and checks the values.
 func (m *model) get(process int, keys []int, patience time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -95,7 +95,7 @@ func (m *model) get(process int, keys []int, patience time.Duration) {
 	}
 }
 
-// unsure says that a Set which failed may still be done, or seen; m.mu is held.
+// unsure notes that a failed Set may still be executed, or be seen; m.mu is held.
 func (m *model) unsure(key int) bool {
 	r := &m.keys[key]
 	r.unsure = r.unsure && (m.broken || m.open > 0 || time.Since(m.faulted) < 3*time.Second)
@@ -110,7 +110,7 @@ func (m *model) checkVersion(process, key, version, atLeast int) {
 	case version < atLeast && !m.unsure(key):
 		m.wrong("process %d, key %d: version %d after Delete for version %d", process, key, version, atLeast)
 	case version < len(r.versions):
-		const load = 20 * time.Second // with what it waits for
+		const load = 20 * time.Second // including its waits
 		if age := time.Since(r.versions[version]); age > modelTTL+max(m.o.StaleWhile, m.o.StaleIfError)+m.o.MissTTL+load {
 			m.wrong("key %d: version %d was replaced %v ago", key, version, age)
 		}
@@ -124,7 +124,7 @@ func (m *model) load(ctx context.Context, key int) (int, error) {
 	version := len(r.versions)
 	if r.running++; r.running == 1 {
 		r.since = time.Now()
-		r.disturbed = r.deleting > 0 || time.Since(r.deleted) <= 150*time.Millisecond // it was claimed, or decided, that long before it began
+		r.disturbed = r.deleting > 0 || time.Since(r.deleted) <= 150*time.Millisecond // the load may have been claimed, or decided, that long before it began
 	} else if m.once && !r.disturbed && !m.broken && m.open == 0 && r.since.Sub(m.faulted) > 3*time.Second {
 		m.wrong("key %d: %d loads at once", key, r.running)
 	}
@@ -172,7 +172,7 @@ func (m *model) loadMany(ctx context.Context, keys []int) (map[int]int, error) {
 	return found, failed
 }
 
-// stored looks at what Redis holds, by a client that nothing is wrong with.
+// stored checks what Redis holds, with a client that no fault affects.
 func (m *model) stored() {
 	for key := range modelKeys {
 		m.mu.Lock()
@@ -199,13 +199,13 @@ func (m *model) stored() {
 	}
 }
 
-// quiet checks what must hold when nothing happens any more.
+// quiet checks what must hold when everything has come to rest.
 func (m *model) quiet() {
 	for key := range modelKeys {
 		version := len(m.keys[key].versions)
 		for i, c := range m.caches {
 			e, ok, err := c.Lookup(context.Background(), key)
-			for range 100 { // who has connections that were cut meets them one by one
+			for range 100 { // a client finds out about its cut connections one by one
 				if err == nil || errors.Is(err, mayfly.ErrNotFound) {
 					break
 				}

@@ -22,7 +22,7 @@ import (
 
 var (
 	modelSeed  = flag.Uint64("model.seed", 0, "the one seed to play")
-	modelGames = flag.Int("model.games", effort.Times(4, 6), "how many seeds to play")
+	modelGames = flag.Int("model.games", effort.Times(2, 6), "how many seeds to play")
 )
 
 const (
@@ -32,8 +32,8 @@ const (
 	modelTTL       = 20 * time.Second
 )
 
-// model is the specification: a database of versions, what was deleted for which of them, and what of all that a
-// cache may show. Random callers, writers and faults play against it, in a bubble.
+// model is the specification: a database of versions, the versions for which keys were deleted, and which of them a cache may show. Random
+// callers, writers and faults play against it, in a bubble.
 //
 //   - no version that is not yet committed, and none that was replaced longer ago than TTL, window and a load
 //   - once a Delete for a version returned nil, nothing older is stored, nor returned by this process
@@ -51,7 +51,7 @@ type model struct {
 	caches []*cacheaside.Cache[int, int]
 	full   func(key int) string
 	plain  bool
-	once   bool // one load at a time: not by the Hold of a tombstone, and plain values have no lease to leave their place to
+	once   bool // one load at a time: not while a tombstone holds, nor with plain values, which have no place for a lease
 
 	mu        sync.Mutex // guards the rest
 	dice      *rand.Rand // of the loaders
@@ -64,18 +64,18 @@ type model struct {
 	complains int
 }
 
-// row is one key of the database, and what is known of it.
+// row is one key of the database, and what is known about it.
 type row struct {
-	writing   chan struct{} // full while somebody writes: two that commit in one order may delete in another
+	writing   chan struct{} // full while somebody writes: two writers that commit in one order might delete in the other
 	versions  []time.Time
 	confirmed int                 // the version for which a Delete returned nil
 	own       [modelProcesses]int // in each process
 	running   int                 // loads
 	since     time.Time           // when the first of those that run began
 	disturbed bool                // somebody deleted since
-	deleting  int                 // that many are about to
-	deleted   time.Time           // when the last one did
-	unsure    bool                // a Set failed, which a server that hangs may do yet: until it is repeated as a Delete
+	deleting  int                 // callers that are about to delete
+	deleted   time.Time           // when the last one did so
+	unsure    bool                // a Set failed, and a hung server may still execute it, until it is repeated as a Delete
 }
 
 func (m *model) wrong(format string, args ...any) {
@@ -127,7 +127,7 @@ func playModel(t *testing.T, seed uint64) {
 	batch := m.rng.IntN(2) == 0
 	for range modelProcesses {
 		o := m.srv.Options()
-		o.ConnMaxIdleTime = time.Second // of TCP it would see that they were cut
+		o.ConnMaxIdleTime = time.Second // with TCP it would notice cut connections
 		rdb := redis.NewClient(o)
 		t.Cleanup(func() { rdb.Close() })
 		ns := mayfly.Namespace[int, int]{Name: "model", Redis: rdb, Prefix: "m:", TTL: modelTTL, Plain: m.plain, Observer: mayfly.ObserverFunc(m.observe)}
@@ -144,7 +144,7 @@ func playModel(t *testing.T, seed uint64) {
 	}
 	m.mend()
 	all.Wait()
-	time.Sleep(5 * time.Second) // what failed is deleted after all
+	time.Sleep(5 * time.Second) // failed deletes are repeated
 	m.quiet()
 	for _, c := range m.caches {
 		if err := c.Close(t.Context()); err != nil {
@@ -238,7 +238,7 @@ func (m *model) setBroken(broken bool) {
 	m.broken, m.faulted = broken, time.Now()
 }
 
-// mend ends what fault began; single failures that nobody has met yet are met here.
+// mend ends what fault began, and uses up single failures that nobody has met yet.
 func (m *model) mend() {
 	m.mu.Lock()
 	broken := m.broken
@@ -260,5 +260,5 @@ func (m *model) mend() {
 	m.setBroken(false)
 }
 
-// pass lets time pass, which is that of the bubble.
+// pass lets the bubble's time pass.
 func pass(d time.Duration) { time.Sleep(d) }

@@ -40,7 +40,7 @@ func TestHowManyPushesALoadCosts(t *testing.T) {
 	})
 }
 
-// Where no push arrives, for as long as that is not noticed.
+// When no push arrives, and until that is noticed.
 func TestOwnWritesAreSeenAtOnce(t *testing.T) {
 	inTheNear(t, nil, func(t *testing.T, n *nearby) {
 		c := must[int, user](t)(cacheaside.New(n.ns, n.load, cacheaside.Options{Early: earlyrefresh.Never}))
@@ -66,7 +66,7 @@ func TestOwnWritesAreSeenAtOnce(t *testing.T) {
 	})
 }
 
-// between runs do once, between the next reply to a pipeline and its reader.
+// between calls do once, after the next reply to a pipeline and before it is read.
 type between struct{ do func() }
 
 func (b *between) DialHook(next redis.DialHook) redis.DialHook          { return next }
@@ -101,7 +101,7 @@ func TestWhatChangedWhileItWasReadIsNotCopied(t *testing.T) {
 	}
 }
 
-func TestWhatIsInDoubtIsNotCopied(t *testing.T) {
+func TestAKeyInDoubtIsNotCopied(t *testing.T) {
 	var c *cacheaside.Cache[int, user]
 	inTheNear(t, func(n *nearby) {
 		n.ns.Observer = mayfly.ObserverFunc(func(ctx context.Context, e mayfly.Event) {

@@ -13,7 +13,7 @@ import (
 )
 
 func TestEarlyRefreshOfALocalHit(t *testing.T) {
-	var asked []time.Duration // ttl, remaining, cost of each question
+	var asked []time.Duration // ttl, remaining and cost of each call
 	policy := policyFunc(func(ttl, remaining, cost time.Duration, draw float64) bool {
 		asked = append(asked, ttl, remaining, cost)
 		return remaining < 20*time.Second
@@ -61,7 +61,7 @@ func (f policyFunc) Due(ttl, remaining, cost time.Duration, draw float64) bool {
 	return f(ttl, remaining, cost, draw)
 }
 
-func TestWhatIsStaleIsNotLocal(t *testing.T) {
+func TestAStaleValueIsNotLocal(t *testing.T) {
 	inTheNear(t, nil, func(t *testing.T, n *nearby) {
 		c := must[int, user](t)(cacheaside.New(n.ns, n.load, cacheaside.Options{
 			Early: earlyrefresh.Never, StaleWhile: time.Minute,
@@ -119,8 +119,8 @@ func TestARememberedMissIsLocalToo(t *testing.T) {
 	})
 }
 
-// A copy ends with the value it is of, also if the push of that end is lost.
-func TestACopyLivesForWhatIsLeft(t *testing.T) {
+// A copy ends with its value, even if the push of that end is lost.
+func TestACopyLivesForTheTimeLeft(t *testing.T) {
 	inTheNear(t, nil, func(t *testing.T, n *nearby) {
 		c := must[int, user](t)(cacheaside.New(n.ns, n.load, cacheaside.Options{Early: earlyrefresh.Never}))
 		got(t, c, 1)
@@ -131,7 +131,7 @@ func TestACopyLivesForWhatIsLeft(t *testing.T) {
 		if s := source(t, c); s != mayfly.OutcomeHitLocal {
 			t.Fatalf("there is no copy: source %v", s)
 		}
-		time.Sleep(time.Second) // less than the tier trusts a link that says nothing
+		time.Sleep(time.Second) // shorter than the tier trusts a silent link
 		if s := source(t, c); s == mayfly.OutcomeHitLocal {
 			t.Errorf("past the value's end: source %v", s)
 		}

@@ -96,7 +96,7 @@ func TestALocalHit(t *testing.T) {
 	})
 }
 
-// localHits returns gets that are local hits, by key type.
+// localHits returns functions whose gets are local hits, by key type.
 func localHits(t testing.TB) map[string]func() {
 	srv := redistest.Start(t)
 	ctx := t.Context()
@@ -128,7 +128,7 @@ func localHits(t testing.TB) map[string]func() {
 
 func TestALocalHitAllocatesNothing(t *testing.T) {
 	for kind, get := range localHits(t) {
-		expect.Eventually(t, "a local hit by "+kind+" key allocates nothing", func() bool { // but what others do meanwhile, and a tier in doubt
+		expect.Eventually(t, "a local hit by "+kind+" key allocates nothing", func() bool { // unless other goroutines allocate meanwhile, or the tier is in doubt
 			return testing.AllocsPerRun(1000, get) == 0
 		})
 	}
@@ -145,7 +145,7 @@ func BenchmarkGetLocal(b *testing.B) {
 	}
 }
 
-// nearby is what most tests of the local tier begin with: a double, a cache with a tier of its own, another process.
+// nearby is the setup of most tests of the local tier: a double, a cache with a tier of its own, and another process.
 type nearby struct {
 	srv   *redistest.Server
 	rdb   *redis.Client
@@ -174,7 +174,7 @@ func (n *nearby) load(context.Context, int) (user, error) {
 	return user{"u", int(n.loads.Add(1))}, nil
 }
 
-// sent runs f and returns how many commands that sent, the tier's own beats aside.
+// sent calls f and returns the number of commands that it sent, without the tier's own heartbeats.
 func (n *nearby) sent(f func()) (sent int) {
 	before := len(n.srv.Log())
 	f()
@@ -186,7 +186,7 @@ func (n *nearby) sent(f func()) (sent int) {
 	return sent
 }
 
-// got gets and lets the pushes arrive that follow.
+// got gets a value and waits for the pushes that follow.
 func got(t *testing.T, c *cacheaside.Cache[int, user], want int) {
 	t.Helper()
 	if u, err := c.Get(t.Context(), 7); u.Version != want || err != nil {
@@ -195,7 +195,7 @@ func got(t *testing.T, c *cacheaside.Cache[int, user], want int) {
 	synctest.Wait()
 }
 
-// source is where 7 would come from now.
+// source returns where the value of 7 would come from now.
 func source(t *testing.T, c *cacheaside.Cache[int, user]) mayfly.Outcome {
 	t.Helper()
 	e, _, err := c.Lookup(t.Context(), 7)
@@ -302,7 +302,7 @@ func TestWithoutTracking(t *testing.T) {
 	})
 }
 
-func TestAClosedTierIsNone(t *testing.T) {
+func TestAClosedLocalTierIsNotUsed(t *testing.T) {
 	inTheNear(t, nil, func(t *testing.T, n *nearby) {
 		c := must[int, user](t)(cacheaside.New(n.ns, n.load, cacheaside.Options{}))
 		got(t, c, 1)
@@ -341,7 +341,7 @@ func TestALocalTierOnACluster(t *testing.T) {
 		if m, err := c.GetMany(t.Context(), []int{1, 2, 3, 4, 5}); len(m) != 5 || err != nil {
 			t.Errorf("got %v, %v", m, err)
 		}
-		// The slot moves behind everybody's back. Who is told MOVED drops everything, and copies again when all is heard.
+		// The slot moves without any push. A client that gets MOVED drops all copies, and copies again when it is connected to all servers.
 		slot := cluster.Slot(ns.Prefix + "8")
 		for _, node := range cluster.Nodes() {
 			if node != cluster.Owner(ns.Prefix+"8") {

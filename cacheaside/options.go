@@ -26,7 +26,8 @@ type Options struct {
 	Early earlyrefresh.Policy
 
 	// Hold is how long after a Delete loaded values are not stored. If the loader reads a database replica, make it longer
-	// than the replica lags. Zero stores at once.
+	// than the replica lags. A later Delete with less Hold does not shorten it, nor does Clear, but a Delete or Clear of a cache without
+	// Hold ends it, and so does a DEL by another program: give all processes with one prefix the same Hold. Zero stores at once.
 	Hold time.Duration
 
 	// Compress is the size in bytes from which values are compressed (s2), if that saves at least a tenth. Zero compresses
@@ -46,7 +47,8 @@ type Options struct {
 	// LoadTimeout bounds a load: after it the loader's context ends, and callers get mayfly.ErrLoadTimeout, even if the loader ignores
 	// its context. Such a load remains the one load of its key until it ends, for at most ten times LoadTimeout: callers wait for it
 	// up to LoadTimeout, and get mayfly.ErrLoadTimeout. If a loading process is killed, its waiters wait for another load, which begins
-	// about a second later. Zero is 10 s.
+	// about a second later. To tell one from a live one, a caller that has waited for LoadTimeout waits for a sign of life, up to
+	// half a second, before it gets mayfly.ErrLoadTimeout. Zero is 10 s.
 	LoadTimeout time.Duration
 
 	// LoadSoftTimeout is how long a caller waits for a load if there is a stale value to return instead (see StaleIfError); the load

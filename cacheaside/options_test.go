@@ -61,7 +61,7 @@ func TestWrongOptionsAreNamed(t *testing.T) {
 	}
 }
 
-// A client whose settings would let a call wait longer than it should is accepted, and told of.
+// A client whose settings would let a call wait too long is accepted, and an event reports it.
 func TestDangerousSettingsAreTold(t *testing.T) {
 	for _, x := range []struct {
 		name   string
@@ -96,7 +96,7 @@ func TestPlainValuesNeedALeaseInTheirShard(t *testing.T) {
 	}
 }
 
-// What NotFound does is the caller's, and it is asked where nobody could recover.
+// NotFound is the caller's code, and runs where nobody else could recover its panic.
 func TestANotFoundThatPanics(t *testing.T) {
 	failed := errors.New("failed")
 	c := must[int, user](t)(cacheaside.New(namespace(t, mini(t)), func(context.Context, int) (user, error) { return user{}, failed },

@@ -46,7 +46,7 @@ func TestServersOfAClusterHaveTheirOwnClocks(t *testing.T) {
 	})
 }
 
-// A slot that was moved is asked for elsewhere, where the clock is another.
+// A moved slot is read from another server, whose clock differs.
 func TestASlotThatWasMovedHasAnotherClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := redistest.StartCluster(t, 2)
@@ -61,7 +61,7 @@ func TestASlotThatWasMovedHasAnotherClock(t *testing.T) {
 			if from == to {
 				to = servers.Nodes()[1]
 			}
-			to.SetTime(time.Now().Add(31 * time.Minute)) // by which it is due at once
+			to.SetTime(time.Now().Add(31 * time.Minute)) // by this clock the value is due at once
 			slot := servers.Slot("users:7")
 			servers.MoveSlots(slot, slot, to)
 			was := w.loads.Load()
@@ -76,7 +76,8 @@ func TestASlotThatWasMovedHasAnotherClock(t *testing.T) {
 	})
 }
 
-// What a process with a stale window has stored is over for one without, once it is stale: whether or not that asks for PTTL by itself.
+// A value stored by a process with a stale window has expired for a process without one as soon as it is stale, whether or not that process sends
+// PTTL anyway.
 func TestAnothersStaleWindowIsNotOurs(t *testing.T) {
 	for name, early := range map[string]earlyrefresh.Policy{"never early": earlyrefresh.Never, "by default": nil} {
 		for i, reader := range []string{"Get", "GetMany"} {

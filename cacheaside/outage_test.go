@@ -16,8 +16,8 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// Without Redis, copies are served for LocalOptions.Outage, each within its own TTL and but for what this process changes; when Redis is
-// heard again they are dropped.
+// Without Redis, copies are served for LocalOptions.Outage, each within its own TTL, except those of keys that this process changes. When Redis
+// is back they are dropped.
 func TestLocalCopiesOutliveAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -47,7 +47,7 @@ func TestLocalCopiesOutliveAnOutage(t *testing.T) {
 		long, brief := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{})), must[int, user](t)(cacheaside.New(short, load, cacheaside.Options{}))
 		defer long.Close(context.Background())
 		defer brief.Close(context.Background())
-		// flat reports whether a Get is answered from here.
+		// flat reports whether a Get is answered from this process.
 		flat := func(c *cacheaside.Cache[int, user], key int) bool {
 			before, begun := loads, time.Now()
 			if _, err := c.Get(t.Context(), key); err != nil {

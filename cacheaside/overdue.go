@@ -90,9 +90,11 @@ func (c *Cache[K, V]) failed(ctx context.Context, ls []*loading[K, V], claims []
 		return
 	}
 	keys := make([]string, len(ls))
+	ends := make([]time.Time, len(ls))
 	for i, l := range ls {
-		keys[i] = l.full
+		keys[i], ends[i] = l.full, l.ends
 	}
+	heirs := heirsOf(watch{claims: claims, ends: ends}, time.Time{}) // callers have had the old value for LoadTimeout: take its place in good time
 	ended := c.overdue.add(keys)
 	c.works.More() // before the load, which is counted too, ends
 	go func() {
@@ -103,6 +105,7 @@ func (c *Cache[K, V]) failed(ctx context.Context, ls []*loading[K, V], claims []
 		defer bound.Stop()
 		beat := time.NewTimer(lease.Beat / 32) // most end as soon as their context does
 		defer beat.Stop()
+		due := heirs.due()
 		for over := false; !over; {
 			select {
 			case <-runs:
@@ -114,6 +117,9 @@ func (c *Cache[K, V]) failed(ctx context.Context, ls []*loading[K, V], claims []
 			case <-beat.C:
 				c.guard.Outlast(ctx, claims, err.Error())
 				beat.Reset(lease.Beat)
+			case <-due: // whatever the renewal found may end before its load does
+				heirs.inherit(ctx, time.Now())
+				due = heirs.due()
 			}
 		}
 		c.giveUp(ctx, claims, err)

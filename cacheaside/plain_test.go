@@ -60,7 +60,7 @@ func plainValuesAreTheCodecsBytes(t *testing.T, rdb redis.UniversalClient) {
 	}
 }
 
-// What another program wrote while we loaded is newer than what we loaded.
+// A value that another program wrote during our load is newer than ours.
 func aPlainFillDoesNotOverwriteAnotherProgram(t *testing.T, rdb redis.UniversalClient) {
 	ns, ctx := plain(t, rdb), t.Context()
 	key := ns.Prefix + "7"
@@ -76,7 +76,7 @@ func aPlainFillDoesNotOverwriteAnotherProgram(t *testing.T, rdb redis.UniversalC
 	}
 }
 
-// A Python program with the guide's own functions and a Go program share keys: neither meets bytes it cannot read.
+// A Python program with the guide's own functions and a Go program share keys: neither finds bytes that it cannot read.
 func TestTheGuidesPythonOnTheSameKeys(t *testing.T) {
 	program := foreign.Named(t, "MAYFLY_PYTHON_BIN", ".ci/python")
 	srv := realredis.Start(t, realredis.Options{})
@@ -142,9 +142,9 @@ func TestTheGuidesPythonOnTheSameKeys(t *testing.T) {
 	}
 }
 
-// The lease of a plain value is a key beside it: who waits must look there, or it finds nothing and asks for the right to
-// load again, at once, and again.
-func TestWhoWaitsForAPlainValueAsksGently(t *testing.T) {
+// The lease of a plain value is a key beside it. A waiter must look there; otherwise it would find nothing and try to claim the key again and
+// again, without a pause.
+func TestWaitersForAPlainValueAskGently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
 		loads := 0

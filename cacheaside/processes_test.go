@@ -58,7 +58,7 @@ func holder() int {
 
 const waitersEach = 16
 
-// waiter asks for the key that is held, says that it does, and tells for each of its callers when it had it.
+// waiter gets the held key, says that it begins, and prints for each of its callers when it had the value.
 func waiter() int {
 	c := loaded(processes.Dial(), func(context.Context) error { return nil }, 0)
 	var wg sync.WaitGroup
@@ -76,8 +76,8 @@ func waiter() int {
 	return 0
 }
 
-// A process that holds a key is killed; 64 callers in four others wait for it, and then one of them loads. Here and there this machine stands
-// still for longer than a lease lives, and then one more loads: what is promised must be seen once in some attempts.
+// A process that holds a key is killed; 64 callers in four other processes wait for it, and then one of them loads. Sometimes the machine stalls
+// for longer than a lease lives, and then one more loads: one of several attempts must show what is promised.
 func TestAKilledHolderCostsOthersASecond(t *testing.T) {
 	const attempts = 10
 	for range attempts {
@@ -131,7 +131,7 @@ func killsAHolder(t *testing.T) (held, after int) {
 	return held, after
 }
 
-// slowly loads what others load too, one at a time over all processes.
+// slowly loads a key that other processes load too, one at a time over all processes.
 func slowly() int {
 	rdb, ctx := processes.Dial(), context.Background()
 	ns := mayfly.Namespace[int, user]{Name: "slowly", Redis: rdb, Prefix: "cache:", TTL: time.Minute}
@@ -152,7 +152,7 @@ func slowly() int {
 	return 0
 }
 
-// Six processes wait for one that takes 2.2 of the 3 s that a load may take, and that is killed: one of them loads, and nobody gets an error.
+// Six processes wait for one that is killed during a load of 2.2 s, where a load may take 3 s: one of them loads, and nobody gets an error.
 func TestAKilledHolderOfASlowLoad(t *testing.T) {
 	srv := realredis.Start(t, realredis.Options{})
 	rdb, ctx := srv.Client(), t.Context()

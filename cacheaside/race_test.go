@@ -24,9 +24,8 @@ import (
 
 func init() { processes.Roles["racer"] = racer }
 
-// The race: processes read keys, write the database, and delete, round after round; after each, when all is quiet, what
-// is stored is compared with the database. The naive way, GET, load, SET, is played beside, by the same readers and
-// writers, so that it is seen what the run can show.
+// The race: processes read keys, write the database, and delete, round after round. After each round, when all is quiet, the stored values are
+// compared with the database. The same readers and writers also play the naive way, GET, load, SET, which shows what the run can find.
 const (
 	racedKeys   = 300
 	racers      = 4 // processes
@@ -35,7 +34,7 @@ const (
 	writesEach  = 30 // in a round
 
 	longRounds = 120  // ten times as many as the first such experiment
-	enough     = 1000 // refused fills in so many rounds, or the run shows nothing
+	enough     = 1000 // refused fills in that many rounds, without which the run shows nothing
 )
 
 // raced is the cache that processes race for; the database is Redis too, under another prefix.
@@ -68,7 +67,7 @@ func anyKey() int { return rand.N([]int{8, racedKeys}[rand.N(2)]) }
 
 func naiveKey(key int) string { return fmt.Sprint("naive:", key) }
 
-// naively is how it is done without a cache library.
+// naively reads as a program without a cache library does.
 func naively(ctx context.Context, rdb redis.UniversalClient, key int) error {
 	if err := rdb.Get(ctx, naiveKey(key)).Err(); !errors.Is(err, redis.Nil) {
 		return err
@@ -91,7 +90,7 @@ func racer() int {
 				refused.Add(1)
 			}
 		}))
-		if err := errors.Join(playRound(ctx, rdb, c), c.Close(ctx)); err != nil { // nothing of it runs any more
+		if err := errors.Join(playRound(ctx, rdb, c), c.Close(ctx)); err != nil { // nothing of the round still runs
 			fmt.Fprintf(os.Stderr, "racer: %.500v\n", err)
 			failed = true
 		}
@@ -123,7 +122,7 @@ func playRound(ctx context.Context, rdb redis.UniversalClient, c *cacheaside.Cac
 				check("the database", err)
 				check("naive DEL", rdb.Del(ctx, naiveKey(key)).Err())
 				check("Delete", c.Delete(ctx, key))
-				// What this process gets from now on is not older than what it deleted for.
+				// From now on this process gets nothing older than the version for which it deleted.
 				v, err := c.Get(ctx, key)
 				if err == nil && v < committed {
 					err = fmt.Errorf("version %d after Delete for version %d", v, committed)
@@ -162,7 +161,7 @@ func TestRacingProcessesLeaveNothingStale(t *testing.T) {
 }
 
 func race(t *testing.T, rdb redis.UniversalClient, addrs []string) {
-	rounds := longRounds / 40 // the naive way may have had luck in so few
+	rounds := longRounds / 40 // in so few the naive way may have been lucky
 	if *long {
 		rounds = longRounds
 	}

@@ -25,7 +25,7 @@ func theWayOfARead(t *testing.T, rdb redis.UniversalClient) {
 		return user{fmt.Sprint("user ", key), int(loads.Add(1))}, nil
 	}, cacheaside.Options{RedisTimeout: patient}))
 	ctx := t.Context()
-	events.Forget() // what is said of the client's settings
+	events.Forget() // the event about the client's settings
 
 	if _, ok, err := c.Lookup(ctx, 7); ok || err != nil {
 		t.Errorf("before: %v, %v", ok, err)

@@ -42,13 +42,13 @@ func aRenewalInTheBackground(t *testing.T, rdb redis.UniversalClient) {
 	<-loading
 	for range 3 {
 		if u, err := early.Get(ctx, 7); u.Version != 1 || err != nil {
-			t.Errorf("who asks while it is renewed: %+v, %v", u, err)
+			t.Errorf("a Get during the renewal: %+v, %v", u, err)
 		}
 	}
 	<-loading
-	for range 3 { // as another process, which decides as well
+	for range 3 { // like other processes, which decide as well
 		if u, err := other.Get(ctx, 7); u.Version != 1 || err != nil {
-			t.Errorf("who asks elsewhere: %+v, %v", u, err)
+			t.Errorf("a Get elsewhere: %+v, %v", u, err)
 		}
 	}
 	close(goOn)
@@ -58,7 +58,7 @@ func aRenewalInTheBackground(t *testing.T, rdb redis.UniversalClient) {
 	}
 }
 
-// What is due beyond RenewLimit waits for a later reader, and that is told.
+// Due values beyond RenewLimit wait for a later reader, and an event reports it.
 func renewalsAreBounded(t *testing.T, rdb redis.UniversalClient) {
 	ns := namespace(t, rdb)
 	var events expect.Events
@@ -112,7 +112,7 @@ func TestEarlyRefresh(t *testing.T) {
 		b := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Early: earlyrefresh.Window(0.2)}))
 		a.Get(t.Context(), 7)
 		worst := time.Duration(0)
-		for end := time.Now().Add(480 * time.Second); time.Now().Before(end); time.Sleep(120 * time.Millisecond) {
+		for end := time.Now().Add(480 * time.Second); time.Now().Before(end); time.Sleep(300 * time.Millisecond) {
 			for _, c := range []*cacheaside.Cache[int, user]{a, b} {
 				begun := time.Now()
 				if _, err := c.Get(t.Context(), 7); err != nil {
@@ -131,7 +131,7 @@ func TestEarlyRefresh(t *testing.T) {
 	})
 }
 
-// slowAfterTheFirst loads at once the first time, and in 15 seconds after that.
+// slowAfterTheFirst loads at once the first time, and takes 15 seconds after that.
 type slowAfterTheFirst struct{ loads, running, most atomic.Int32 }
 
 func (o *slowAfterTheFirst) load(context.Context, int) (user, error) {
@@ -144,7 +144,7 @@ func (o *slowAfterTheFirst) load(context.Context, int) (user, error) {
 	return user{Version: n}, nil
 }
 
-// A renewal that begins in time and is not done when the value ends goes on as the load that all wait for.
+// A renewal that begins in time and is not done when the value ends goes on as the load for which all wait.
 func TestAValueEndsWhileItIsRenewed(t *testing.T) {
 	inBubbles(t, func(t *testing.T, rdb *redis.Client) {
 		var origin slowAfterTheFirst
@@ -172,7 +172,7 @@ func TestAValueEndsWhileItIsRenewed(t *testing.T) {
 	})
 }
 
-// So it does where Redis or the process stands still just when the value ends, and with a batch loader, and what it brings is stored.
+// It does so too if Redis or the process stalls just when the value ends, and with a batch loader, and its value is stored.
 func TestAValueEndsWhileRedisStandsStill(t *testing.T) {
 	for name, batch := range map[string]bool{"one by one": false, "together": true} {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestAValueEndsWhileRedisStandsStill(t *testing.T) {
 				}
 				a, b := open(), open()
 				a.Get(t.Context(), 7)
-				time.Sleep(110 * time.Second) // the value is good enough only where a load fails, and ends in ten seconds
+				time.Sleep(110 * time.Second) // the value serves only if a load fails, and ends in ten seconds
 				var wg sync.WaitGroup
 				wg.Go(func() { a.GetMany(t.Context(), []int{7}) })
 				time.Sleep(9900 * time.Millisecond)

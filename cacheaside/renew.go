@@ -6,6 +6,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/admission"
+	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 )
 
@@ -48,6 +49,7 @@ func (c *Cache[K, V]) renew(ctx context.Context, l loading[K, V]) {
 // renewNow loads a newer value under the lock of the one that was found, and replaces that. If the old value ends meanwhile, callers
 // that miss the key wait for this flight, and look again if it brings nothing.
 func (l *loading[K, V]) renewNow(caller context.Context, permit *admission.Permit) {
+	defer l.fail(flight.ErrGoexit) // has no effect if it has landed
 	c := l.c
 	ctx, cancel := c.works.On(caller)
 	defer cancel()

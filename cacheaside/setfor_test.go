@@ -14,7 +14,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// A value that is set with a TTL of its own has it, jittered as others are, and within the namespace's bound.
+// A value set with a TTL of its own gets that TTL, with the usual jitter and within the namespace's bound.
 func TestSetFor(t *testing.T) {
 	srv := redistest.Start(t)
 	ns := namespace(t, srv.Client())
@@ -57,8 +57,8 @@ func TestSetFor(t *testing.T) {
 	expect.OK(t, c.SetFor(ctx, 99, user{}, time.Minute))
 }
 
-// A loader's TTL has the bound of SetFor's. The value was loaded, so it is returned all the same; it is stored for the bound, and the
-// observer is told.
+// A loader's TTL has the same bound as SetFor's. The value was loaded, so it is returned anyway. It is stored for the bound, and an event
+// reports it.
 func TestALoadersTTLHasABound(t *testing.T) {
 	ctx := t.Context()
 	for _, c := range []struct{ most, asked, stored time.Duration }{

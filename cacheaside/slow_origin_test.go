@@ -15,19 +15,20 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/earlyrefresh"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// slowOrigin is some processes that ask for one key all the time, and what became of it.
+// slowOrigin is a number of processes that get one key all the time, and the results.
 type slowOrigin struct {
 	processes int
 	lasts     time.Duration
 	options   cacheaside.Options
 	ttl       time.Duration
 	load      func(ctx context.Context) error
-	redis     func(srv *redistest.Server) // what befalls Redis meanwhile, until lasts
-	held      time.Duration               // for how long a process loads that began before all others, and whose end is ends; zero: none does
+	redis     func(srv *redistest.Server) // disturbs Redis meanwhile, until lasts
+	held      time.Duration               // for how long an earlier process holds the key before ends; zero: there is none
 	ends      func(c *lease.Claim)
 	deleted   bool // before, with Hold
 
@@ -96,11 +97,11 @@ func (s *slowOrigin) play(t *testing.T) {
 		}
 		all.Wait()
 		t.Logf("%d processes, %v: %d loads, %d at once; a Get took %v, %v at most; %v", s.processes, s.lasts, s.loads, s.most, s.p50(), s.took[len(s.took)-1], s.errs)
-		time.Sleep(time.Hour) // the loads that nobody could end
+		time.Sleep(time.Hour) // for loads that could not be cancelled
 	})
 }
 
-// stalls is a Redis that stands still for 200 ms each second.
+// stalls makes a Redis stall for 200 ms each second.
 func stalls(times int) func(srv *redistest.Server) {
 	return func(srv *redistest.Server) {
 		for range times {
@@ -112,7 +113,7 @@ func stalls(times int) func(srv *redistest.Server) {
 	}
 }
 
-// patiently is a query that takes so long and heeds its context.
+// patiently is a query that takes the given time and respects its context.
 func patiently(takes time.Duration) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		select {
@@ -124,7 +125,18 @@ func patiently(takes time.Duration) func(ctx context.Context) error {
 	}
 }
 
-// However slow the origin is, a key is loaded by one caller at a time, over all processes, but where it is documented otherwise.
+// stubbornly is a query that is quick once, and then takes three seconds and ignores its context.
+func stubbornly() func(context.Context) error {
+	var loads atomic.Int64
+	return func(context.Context) error {
+		if loads.Add(1) > 1 {
+			time.Sleep(3 * time.Second)
+		}
+		return nil
+	}
+}
+
+// However slow the origin is, one caller at a time loads a key, over all processes, except where the documentation says otherwise.
 func TestOneLoadAtATimeOfASlowOrigin(t *testing.T) {
 	down := errors.New("the database is down")
 	second := cacheaside.Options{LoadTimeout: time.Second}
@@ -145,6 +157,10 @@ func TestOneLoadAtATimeOfASlowOrigin(t *testing.T) {
 			load: func(context.Context) error { time.Sleep(time.Minute); return nil }}, 1, 1},
 		{"a Redis that stalls", slowOrigin{processes: 12, lasts: 11 * time.Second, options: cacheaside.Options{LoadTimeout: 5 * time.Second},
 			load: func(ctx context.Context) error { return errors.Join(patiently(time.Second)(ctx), down) }, redis: stalls(11)}, 1, 12},
+		{"a renewal that ignores its context outlasts the stale value", slowOrigin{processes: 2, lasts: 3 * time.Second, ttl: 400 * time.Millisecond,
+			options: cacheaside.Options{LoadTimeout: 300 * time.Millisecond, StaleWhile: 700 * time.Millisecond, Early: earlyrefresh.Never}, load: stubbornly()}, 1, 2},
+		{"the same, in the foreground", slowOrigin{processes: 2, lasts: 3 * time.Second, ttl: 400 * time.Millisecond,
+			options: cacheaside.Options{LoadTimeout: 300 * time.Millisecond, StaleIfError: 700 * time.Millisecond, LoadSoftTimeout: 50 * time.Millisecond, Early: earlyrefresh.Never}, load: stubbornly()}, 1, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.play.ttl == 0 {
@@ -161,7 +177,7 @@ func TestOneLoadAtATimeOfASlowOrigin(t *testing.T) {
 	}
 }
 
-// Hold is where it is documented otherwise: what is loaded may not be stored, so each process loads for itself, one load at a time.
+// Hold is one documented exception: loaded values may not be stored, so each process loads for itself, one load at a time.
 func TestWhileHoldLastsEachProcessLoadsForItself(t *testing.T) {
 	s := slowOrigin{processes: 6, lasts: 5 * time.Second, ttl: time.Minute, options: cacheaside.Options{Hold: time.Hour, LoadTimeout: 5 * time.Second},
 		load: patiently(time.Second), deleted: true}
@@ -171,8 +187,8 @@ func TestWhileHoldLastsEachProcessLoadsForItself(t *testing.T) {
 	}
 }
 
-// Who waits for a load of another process gets its failure, as one error whose text is bounded; who comes later loads.
-func TestAFailureElsewhereIsToldToThoseWhoWait(t *testing.T) {
+// Callers that wait for a load of another process get its failure, as one error whose text is bounded. Later callers load.
+func TestWaitersLearnOfAFailureElsewhere(t *testing.T) {
 	long := strings.Repeat("long ", 1000)
 	for name, x := range map[string]struct {
 		fail  func(ctx context.Context) error
@@ -233,7 +249,7 @@ func TestAFailureElsewhereIsToldToThoseWhoWait(t *testing.T) {
 					time.Sleep(time.Minute)
 				}
 				if u, err := other.Get(t.Context(), 7); u.Version != 7 || err != nil {
-					t.Errorf("who comes later: %+v, %v", u, err)
+					t.Errorf("a later caller: %+v, %v", u, err)
 				}
 				time.Sleep(2 * time.Second)
 			})
@@ -241,7 +257,7 @@ func TestAFailureElsewhereIsToldToThoseWhoWait(t *testing.T) {
 	}
 }
 
-// A load that never ends keeps others from its key for eleven times LoadTimeout, and no longer.
+// A load that never ends keeps others from its key for eleven times LoadTimeout at most.
 func TestALoadThatNeverEndsIsBounded(t *testing.T) {
 	s := slowOrigin{processes: 2, lasts: 25 * time.Second, ttl: time.Minute, options: cacheaside.Options{LoadTimeout: time.Second},
 		load: func(context.Context) error { time.Sleep(time.Hour); return nil }}

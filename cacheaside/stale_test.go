@@ -198,7 +198,7 @@ func theOriginForgot(t *testing.T, rdb redis.UniversalClient) {
 	expect.Eventually(t, "the stale copy of what no longer exists goes", func() bool { return !exists(t, rdb, ns.Prefix+"7") })
 }
 
-// The loader may do with the previous value what it likes: what is kept is what was stored.
+// The loader may change the previous value: what was stored stays as it is.
 func TestThePreviousValueIsTheLoadersOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		loads := 0
@@ -219,7 +219,7 @@ func TestThePreviousValueIsTheLoadersOwn(t *testing.T) {
 	})
 }
 
-// What lies under the lock of a renewal is nobody's value.
+// The bytes under a renewal's lock are never taken for a value.
 func TestALockIsNoValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)

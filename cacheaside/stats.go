@@ -16,7 +16,7 @@ type Stats struct {
 	Negative uint64 // from Redis: remembered as absent at the origin
 	Missed   uint64 // had to be loaded, by this call or by one that it waited for
 	Bypassed uint64 // had to be loaded, as Redis could not be asked
-	Failed   uint64 // with an error
+	Failed   uint64 // with an error, also if Redis was not asked, because the context had ended or the cache was closed
 
 	Loads      uint64 // calls of the loader, those for renewals included
 	LoadErrors uint64 // of them: that failed or took too long. That the origin has no such thing is no error

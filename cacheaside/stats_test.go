@@ -9,10 +9,11 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// A cache counts what it does, whether somebody observes it or not, and as its observer counts it.
+// A cache counts what it does, with or without an observer, and as its observer counts it.
 func TestStats(t *testing.T) {
 	for _, observed := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -75,6 +76,69 @@ func TestStats(t *testing.T) {
 					}
 				}
 			}
+		})
+	}
+}
+
+// A read that fails is counted and told, by whichever call.
+func TestStatsCountReadsThatFail(t *testing.T) {
+	const down, absent = 500, 404
+	for _, batch := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var events expect.Events
+			ns := namespace(t, redistest.Start(t).Client())
+			ns.Observer = &events
+			load := func(ctx context.Context, key int) (user, error) {
+				switch {
+				case key >= down:
+					return user{}, errors.New("down")
+				case key >= absent:
+					return user{}, mayfly.ErrNotFound
+				}
+				<-ctx.Done()
+				return user{}, ctx.Err()
+			}
+			c := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{}))
+			if batch {
+				c = must[int, user](t)(cacheaside.NewBatch(ns, func(ctx context.Context, keys []int) (map[int]user, error) {
+					_, err := load(ctx, keys[0])
+					return nil, err
+				}, cacheaside.Options{}))
+			}
+			var want cacheaside.Stats
+			check := func(what string, failed, missed uint64) {
+				t.Helper()
+				want.Failed += failed
+				want.Missed += missed
+				got := c.Stats()
+				if got.Failed != want.Failed || got.Missed != want.Missed || got.Local+got.Redis+got.Stale+got.Negative+got.Bypassed != 0 {
+					t.Errorf("batch %v, %s: %+v, want %+v", batch, what, got, want)
+				}
+				if n := events.Count(mayfly.KindRead, mayfly.OutcomeFailed); uint64(n) != want.Failed {
+					t.Errorf("batch %v, %s: %d failures are told, want %d", batch, what, n, want.Failed)
+				}
+			}
+			c.Get(t.Context(), down)
+			check("a Get that fails", 1, 0)
+			c.GetMany(t.Context(), []int{down, down + 1, down + 1})
+			check("a GetMany that fails", 2, 0)
+			c.GetMany(t.Context(), []int{absent, absent + 1})
+			check("a GetMany of what is not there", 0, 2)
+			short, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			c.GetMany(short, []int{1, 2, 3})
+			check("a GetMany whose ctx ends", 3, 0)
+			c.Get(short, 4)
+			check("a Get after that", 1, 0)
+			c.Fetch(short, 4, func(context.Context) (user, error) { return user{}, nil })
+			check("a Fetch after that", 1, 0)
+			c.GetMany(short, []int{4, 5})
+			check("a GetMany after that", 2, 0)
+			c.Close(t.Context())
+			c.Get(t.Context(), 6)
+			check("a Get after Close", 1, 0)
+			c.GetMany(t.Context(), []int{6, 7})
+			check("a GetMany after Close", 2, 0)
 		})
 	}
 }

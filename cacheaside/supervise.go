@@ -43,14 +43,18 @@ func heirsOf(w watch, now time.Time) heirs {
 	return h
 }
 
-// next returns when the next is due; zero if none will be.
-func (h heirs) next() (at time.Time) {
+// due returns a channel that tells when the next is due; nil if none will be.
+func (h heirs) due() <-chan time.Time {
+	var at time.Time
 	for _, due := range h {
 		if at.IsZero() || due.Before(at) {
 			at = due
 		}
 	}
-	return at
+	if at.IsZero() {
+		return nil
+	}
+	return time.After(time.Until(at))
 }
 
 // inherit puts the leases that are due in their values' places. If Redis does not answer, it tries again later.
@@ -82,13 +86,7 @@ func (c *Cache[K, V]) supervise(ctx context.Context, w watch, load func(ctx cont
 	beat := time.NewTicker(lease.Beat)
 	defer beat.Stop()
 	heirs := heirsOf(w, begun)
-	var end *time.Timer
-	var due <-chan time.Time
-	if at := heirs.next(); !at.IsZero() {
-		end = time.NewTimer(time.Until(at))
-		defer end.Stop()
-		due = end.C
-	}
+	due := heirs.due()
 	for {
 		select {
 		case r := <-ended:
@@ -101,9 +99,7 @@ func (c *Cache[K, V]) supervise(ctx context.Context, w watch, load func(ctx cont
 			c.guard.KeepMany(ctx, w.claims)
 		case <-due:
 			heirs.inherit(ctx, time.Now())
-			if at := heirs.next(); !at.IsZero() {
-				end.Reset(time.Until(at))
-			}
+			due = heirs.due()
 		}
 	}
 }

@@ -51,7 +51,7 @@ func TestAKeyLongerThanRedisTakes(t *testing.T) {
 	}
 }
 
-// A value the codec refuses is still the origin's answer: who asked gets it, and nothing is stored.
+// A value that the codec refuses is still the origin's answer: the caller gets it, and nothing is stored.
 func aValueTheCodecRefuses(t *testing.T, rdb redis.UniversalClient) {
 	var events expect.Events
 	ns := mayfly.Namespace[string, float64]{Name: "numbers", Redis: rdb, Prefix: prefix(t), TTL: time.Minute, Observer: &events}
@@ -114,9 +114,9 @@ func whatCannotBeReadIsLoadedAnew(t *testing.T, rdb redis.UniversalClient) {
 		}
 	}
 	if n := events.Count(mayfly.KindBackend, mayfly.OutcomeFailed); n != 2 {
-		t.Errorf("bytes that the codec refuses are told %d times, want 2", n)
+		t.Errorf("bytes that the codec refuses are reported %d times, want 2", n)
 	}
-	// What another program wrote as JSON is a hit.
+	// A value that another program wrote as JSON is a hit.
 	rdb.Set(ctx, full, `{"Name":"from Python"}`, time.Minute)
 	if u, err := c.Get(ctx, 7); u.Name != "from Python" || err != nil {
 		t.Errorf("got %+v, %v", u, err)

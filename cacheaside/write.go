@@ -37,7 +37,8 @@ func (c *Cache[K, V]) SetFor(ctx context.Context, key K, v V, ttl time.Duration)
 }
 
 // SetMany stores values as Set does, in one trip per server. If some keys failed, the others are stored, and the error is a
-// [*ManyError] that says which. If a key or a value cannot be encoded, nothing is stored.
+// [*ManyError] that says which. If a key or a value cannot be encoded, nothing is stored. RedisTimeout is for all of them, and if it ends
+// first all count as failed, and are deleted: store thousands by one call, not hundreds of thousands.
 func (c *Cache[K, V]) SetMany(ctx context.Context, values map[K]V) error {
 	return c.set(ctx, values, c.ns.TTL)
 }
@@ -65,11 +66,17 @@ func (c *Cache[K, V]) set(ctx context.Context, values map[K]V, each time.Duratio
 // returned by a call that begins later, in any process, but for local copies until Redis tells of the change. If it fails,
 // the keys are remembered and deleted when Redis is back; until then this process loads them at each Get. It may be
 // repeated: a deletion that the network delivers late costs a load.
+//
+// If a key cannot be encoded, or the cache is closed, no key is deleted or remembered, and the error says so. RedisTimeout is for all keys
+// of one call: give it thousands, not hundreds of thousands.
 func (c *Cache[K, V]) Delete(ctx context.Context, keys ...K) error {
 	fulls := make([]string, len(keys))
 	for i, key := range keys {
 		full, err := c.begin(key)
 		if err != nil {
+			if len(keys) > 1 {
+				err = fmt.Errorf("%w (no key of this call was deleted)", err)
+			}
 			return err
 		}
 		fulls[i] = full
@@ -127,7 +134,8 @@ func (c *Cache[K, V]) written(ctx context.Context, doing string, kind mayfly.Kin
 }
 
 // Clear removes every key of the namespace, by SCAN and UNLINK on every master: never FLUSH, and nothing of other
-// namespaces. It takes time in proportion to all keys of the database. Values stored while it runs may stay. If it fails, some keys are removed
+// namespaces. It takes time in proportion to all keys of the database. Values stored while it runs may stay. With
+// [Options].Hold, keys that were deleted lately go on refusing loaded values. If it fails, some keys are removed
 // and others not, and unlike after Delete nothing is remembered: call it again.
 func (c *Cache[K, V]) Clear(ctx context.Context) error {
 	if err := c.works.Err(); err != nil {

@@ -181,7 +181,7 @@ const poolSize = 500
 // Client returns the program's own in-memory client, the same at every call. Close closes it.
 func (db *DB) Client() *redis.Client { return db.client }
 
-// Serve lets other programs in: it accepts connections from l, TCP or a unix socket, until the DB or l is closed, and closes l. It returns
+// Serve lets other programs in: it accepts connections from l, over TCP or a unix socket, until the DB or l is closed, and closes l. It returns
 // nil if the DB was closed.
 func (db *DB) Serve(l net.Listener) error {
 	if l == nil {

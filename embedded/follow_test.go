@@ -121,7 +121,7 @@ func TestFollowing(t *testing.T) {
 			t.Errorf("a write: %v", err)
 		}
 
-		for round := range effort.Times(2, 30) {
+		for round := range effort.Times(1, 30) {
 			stop, stopped := make(chan struct{}), make(chan struct{})
 			go func() {
 				defer close(stopped)

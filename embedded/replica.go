@@ -77,11 +77,11 @@ type Replication struct {
 	Problem error     // why there is no link, or why the last one ended; nil: there is one, or it is being made
 }
 
-// Replication returns the state of the DB as a replica. The zero value means that it is none.
+// Replication returns the state of the DB as a replica. The zero value means that it is not a replica.
 func (db *DB) Replication() Replication { return Replication(db.link.Status()) }
 
 // InStep waits until a replica has all data that its master had at the start, and receives what the master does from then on. If ctx ends
-// first, the error is ctx's and says what stands in the way. It is an error for a DB that is not a replica.
+// first, the error is ctx's and says what is missing. It is an error for a DB that is not a replica.
 func (db *DB) InStep(ctx context.Context) error {
 	if err := db.link.InStep(ctx); err != nil {
 		return fmt.Errorf("embedded: InStep: %w", err)

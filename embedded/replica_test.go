@@ -54,7 +54,7 @@ func field(info, name string) string {
 	return value
 }
 
-// A real Redis that replicates the engine has its keys, values and deadlines, is told what expires, continues from the backlog after its link
+// A real Redis that replicates the engine has its keys, values and deadlines, learns what expires, continues from the backlog after its link
 // was cut, and takes the engine's place once it is promoted.
 func TestRedisReplicatesTheEngine(t *testing.T) {
 	for _, flavour := range []realredis.Flavour{realredis.Redis8, realredis.Redis86, realredis.Redis7, realredis.Valkey} {

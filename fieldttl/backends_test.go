@@ -190,7 +190,7 @@ func aNilPointer(t *testing.T, o opened) {
 	}
 	expect.OK(t, s.Set(ctx, "a", optional{}))
 	if _, err := s.Get(ctx, "a"); !errors.Is(err, mayfly.ErrNotFound) {
-		t.Errorf("a struct of which nothing remains: %v", err)
+		t.Errorf("a struct without any field left: %v", err)
 	}
 }
 

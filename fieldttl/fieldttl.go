@@ -50,9 +50,9 @@ import (
 
 // Options adjust a store. The zero value works.
 type Options struct {
-	// RedisTimeout is how long one question to Redis may take, whatever the client's own timeouts are. Waiting for a connection that other
-	// calls of this process hold does not count. A server that has left five questions of this store in a row unanswered is not asked for
-	// half a second, and after that by one caller at a time. Until it answers, calls about its keys fail at once. Zero is 150 ms.
+	// RedisTimeout is how long one request to Redis may take, whatever the client's own timeouts. Waiting for a connection that other
+	// calls of this process hold does not count. If a server has left five requests of this store in a row unanswered, the store does not ask it for
+	// half a second, and then lets one caller at a time ask. Until it answers, calls about its keys fail at once. Zero is 150 ms.
 	RedisTimeout time.Duration
 }
 

@@ -89,7 +89,7 @@ func TestTheLastFieldTakesTheKeyAlong(t *testing.T) {
 	})
 }
 
-// What is sent: one question about the server ever, and a transaction.
+// A write sends one question about the server ever, and a transaction.
 func TestTheTransaction(t *testing.T) {
 	for name, c := range map[string]struct {
 		apart bool

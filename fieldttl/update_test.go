@@ -66,7 +66,7 @@ func update(t *testing.T, o opened) {
 		t.Errorf("%+v, %v", b, err)
 	}
 	if _, err := s.Update(ctx, "u", add, "nosuch"); err == nil {
-		t.Error("a field that is none")
+		t.Error("a name that is no field")
 	}
 	if _, err := s.Update(ctx, "u", add); err == nil {
 		t.Error("no field")

@@ -12,14 +12,14 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// filling is the right to store an answer, with the requests that wait for it.
+// filling is the right to store an answer, together with the requests that wait for the answer.
 type filling struct {
 	claim  *lease.Claim            // may be nil
 	renews bool                    // the stored response stays usable, whatever the result
-	over   bool                    // without a claim, the answer may still replace what was seen in the slot, which was something
+	over   bool                    // there is no claim, but the slot held a record when it was read: the answer may replace that record
 	flight *flight.Flight[outcome] // the waiters' flight; nil: there are none
 	beat   *beat                   // prolongs the claim
-	passed <-chan lease.Found      // delivers the record that replaced the claim, which the answer may replace in turn; nil: none did
+	passed <-chan lease.Found      // delivers the record that replaced the claim, which the answer may replace too; nil: none did
 }
 
 // stop stops prolonging the claim.
@@ -31,7 +31,7 @@ func (f filling) wanted() bool { return f.stores() || f.flight != nil }
 // stores reports whether an answer can be stored.
 func (f filling) stores() bool { return f.claim != nil || f.passed != nil || f.over }
 
-// brings is what the flights that wait for the answer are waiting for.
+// brings returns what the waiting flights wait for.
 func (f filling) brings() (all []any) {
 	if f.flight != nil {
 		all = append(all, f.flight)
@@ -42,7 +42,7 @@ func (f filling) brings() (all []any) {
 	return all
 }
 
-// reads says that the handler is about to be asked.
+// reads records that the handler is about to be called.
 func (f filling) reads() {
 	if f.flight != nil {
 		f.flight.Reads()
@@ -52,8 +52,8 @@ func (f filling) reads() {
 // closes marks the answer as about to be stored, and reports whether a waiter needs to know the result.
 func (f filling) closes() (late bool) { return f.flight != nil && f.flight.Stores() }
 
-// land gives the waiters the outcome. Those who joined after the handler was called get the response only if it was kept: stored, and not
-// purged since.
+// land gives the waiters the outcome. Waiters that joined after the handler was called get the response only if it was kept: it was stored, and
+// not purged since.
 func (f filling) land(o outcome, kept bool) {
 	switch {
 	case f.flight == nil:
@@ -73,11 +73,11 @@ func (x *exchange) alone() {
 	var fill filling
 	switch {
 	case x.s.unasked != nil || x.s.flooded || x.r.Header["Range"] != nil:
-	case x.r.Method == http.MethodHead: // it may learn that what is stored is still good
+	case x.r.Method == http.MethodHead: // the answer may confirm the stored response
 		fill.over = x.s.response != nil
 	case (x.s.pass || x.s.response != nil && !x.s.response.policy.Reusable()) && x.s.found.State == lease.Present:
 		fill.over = true
-	case x.s.pass && x.s.found.State == lease.Absent: // only this process remembers. A purge while the handler runs must have something to void.
+	case x.s.pass && x.s.found.State == lease.Absent: // only this process remembers the pass. A purge while the handler runs must find something to void.
 		ctx, cancel := x.cache.within(x.r.Context(), x.asked)
 		defer cancel()
 		a := x.cache.guard.Claim(ctx, x.s.slot, x.s.found)
@@ -85,7 +85,7 @@ func (x *exchange) alone() {
 			x.cache.release(x.r.Context(), a.Claim)
 			fill.claim = nil
 		}
-	case x.s.response != nil && x.status.Fwd == rfc9111.FwdRequest: // the client wants a newer one than the fresh copy: everybody may have it
+	case x.s.response != nil && x.status.Fwd == rfc9111.FwdRequest: // the client wants a newer answer than the fresh copy, and everybody may have it
 		ctx, cancel := x.cache.within(x.r.Context(), x.asked)
 		defer cancel()
 		fill.claim = x.cache.guard.Renew(ctx, x.s.slot, x.s.found).Claim
@@ -112,7 +112,7 @@ func (x *exchange) lead(f *flight.Flight[outcome]) (answered bool) {
 			x.turnedAway(err)
 			return true
 		}
-		// The record was read too long ago: it may have been renewed since, and its lock is out of date.
+		// The record was read long ago: it may have been renewed since, and the lock that was read with it is out of date.
 		if asks && x.s.response != nil && time.Since(begun) > lease.TTL/2 {
 			if x.look(x.r.Context()); string(x.s.found.Raw) != string(found) {
 				x.yields()
@@ -121,7 +121,7 @@ func (x *exchange) lead(f *flight.Flight[outcome]) (answered bool) {
 			}
 		}
 	}
-	if asks { // else those of this process share the answer all the same
+	if asks { // otherwise only this process's requests share the answer
 		a := x.acquire(fill)
 		switch {
 		case a.Standing == lease.Mine:
@@ -152,11 +152,11 @@ func (x *exchange) lead(f *flight.Flight[outcome]) (answered bool) {
 	return true
 }
 
-// errResting says that a renewal failed recently and none is tried for now.
+// errResting says that a renewal failed recently and that none is tried for now.
 var errResting = errors.New("the handler failed lately")
 
-// acquire asks for the right to store the answer, or waits for another process to bring what it has claimed, for as long as a
-// request may wait in all.
+// acquire asks for the right to store the answer, or waits for the answer that another process has claimed to load. It waits no longer than
+// a request may wait in total.
 func (x *exchange) acquire(fill filling) lease.Acquired {
 	c, ctx := x.cache, x.r.Context()
 	within, cancel := c.within(ctx, x.asked)
@@ -182,8 +182,8 @@ func (x *exchange) acquire(fill filling) lease.Acquired {
 	return a
 }
 
-// ask asks for the claim. While it waits for another load it holds no turn. If that load waits for this one, in a handler of this process,
-// the result is that of a tombstone: load, but do not store.
+// ask asks for the claim. It holds no turn while it waits for another load. If that load itself waits for this one, in a handler of this
+// process, ask returns what it would return for a tombstone: load, but do not store.
 func (x *exchange) ask(ctx, wait context.Context, fill filling) lease.Acquired {
 	c, w := x.cache, lease.Want{Key: x.s.slot, Seen: x.s.found, Renew: x.s.response != nil}
 	holder := w.Seen.Holder()

@@ -17,15 +17,15 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/recently"
 )
 
-// Only a request whose answer may be shared waits for its turn at the handler. A request known to be for its client alone never
-// queues, and one that turns out to be gives its turn back at once: so a slow answer for one client, such as a long poll, delays nobody
-// for long.
+// Only a request whose answer may be shared waits for its turn at the handler. A request whose answer is known to be for its client alone never
+// queues. If the answer turns out to be for its client alone, the request gives its turn back at once. So a slow answer for one client, such as a
+// long poll, delays nobody for long.
 
-// Origin is what the cache's handlers ask: Options.Origin, or one of its own. Its Stats tell how many requests run and wait.
+// Origin returns what admits requests to the handlers: Options.Origin, or the cache's own. Its Stats count the running and the waiting requests.
 func (c *Cache) Origin() *mayfly.Origin { return c.origin }
 
 // turn is the right to call the handler. It ends once: when the handler returns, when the answer cannot be shared, or when its time is
-// up. A nil turn is none.
+// up. A nil turn does nothing.
 type turn struct {
 	mu     sync.Mutex // guards permit: the timer ends it too
 	permit admission.Permit
@@ -51,7 +51,7 @@ func (t *turn) end(how admission.Outcome) {
 	t.permit.Done(how, time.Now())
 }
 
-// inside returns the handler's context, with which caches of the same origin take no second permit.
+// inside returns the handler's context. Caches of the same origin that are called with it take no second permit.
 func (t *turn) inside(ctx context.Context) context.Context {
 	if t == nil {
 		return ctx
@@ -61,13 +61,14 @@ func (t *turn) inside(ctx context.Context) context.Context {
 	return t.permit.Inside(ctx)
 }
 
-// queues reports whether x has to wait for its turn. Trials do not, as they change nothing for clients, nor do requests to a closed cache.
+// queues reports whether x has to wait for its turn. Requests under Options.Report do not, because they must change nothing for clients. Requests
+// to a closed cache do not either.
 func (x *exchange) queues() bool {
 	c := x.cache
 	return !x.lone && !c.opt.Report && c.works.Err() == nil && x.r.Header["Range"] == nil && x.shareable() && c.audiences.of(x.r) != one
 }
 
-// enter waits for x's turn, if it has none yet and needs one. f is the flight that x leads, or nil. When it returns an error, x is to be
+// enter waits for x's turn, if x needs one and has none yet. f is the flight that x leads, or nil. If enter returns an error, the caller calls
 // [exchange.turnedAway].
 func (x *exchange) enter(f *flight.Flight[outcome]) error {
 	if x.turn != nil || !x.queues() {
@@ -84,7 +85,7 @@ func (x *exchange) enter(f *flight.Flight[outcome]) error {
 	}
 	p, err := limiter.Enter(ctx, wish)
 	waited := time.Since(begun)
-	x.asked = x.asked.Add(waited) // waiting for a turn is not waiting for Redis
+	x.asked = x.asked.Add(waited) // the wait for a turn does not use up RedisTimeout
 	e := mayfly.Event{Kind: mayfly.KindAdmission, Outcome: mayfly.OutcomeOK, Key: x.s.slot, N: 1, Took: waited, Err: err}
 	switch {
 	case errors.Is(err, admission.ErrClosed): // later requests go to the handler too
@@ -106,14 +107,14 @@ func (x *exchange) enter(f *flight.Flight[outcome]) error {
 func (x *exchange) begins(p admission.Permit) {
 	most, after := x.cache.opt.LoadTimeout, admission.TimedOut
 	if at, _ := placeOf(x.r); !x.cache.audiences.paths.others.Has(at) {
-		// It may be a long poll. A page this slow is no sample either: the limit aims below that.
+		// It may be a long poll. An answer this slow is not a sample of the handler's load either: the limit aims for much shorter times.
 		most, after = most/4, admission.NoSample
 	}
 	x.turn = newTurn(p, most, after)
 }
 
-// turnedAway answers a request that got no turn, or whose deadline passed while it waited for another request's answer: with the stored response,
-// if that may stand in for a failing handler, or with a 503.
+// turnedAway answers a request that got no turn, or whose deadline passed while it waited for another request's answer. The answer is the stored
+// response, if that may stand in for a failing handler, and otherwise a 503.
 func (x *exchange) turnedAway(why error) {
 	if errors.Is(x.r.Context().Err(), context.Canceled) {
 		return // the client has left
@@ -134,13 +135,13 @@ func (x *exchange) turnedAway(why error) {
 	http.Error(x.w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
 }
 
-// yields gives x's turn back unused: it may enter again.
+// yields gives x's turn back unused. x may enter again.
 func (x *exchange) yields() {
 	x.turn.end(admission.NoSample)
 	x.turn = nil
 }
 
-// tryTurn is for renewals, which do not queue.
+// tryTurn takes a turn only if one is free. Renewals use it, because they do not queue.
 func (x *exchange) tryTurn(ctx context.Context) bool {
 	p, ok := admission.Of(x.cache.origin).Try(ctx)
 	if ok {
@@ -149,7 +150,7 @@ func (x *exchange) tryTurn(ctx context.Context) bool {
 	return ok
 }
 
-// ended is what the end of an attempt says about the handler.
+// ended returns what the end of an attempt says about the handler's load.
 func (a *attempt) ended() admission.Outcome {
 	if a.end == failure || a.out.status >= 500 {
 		return admission.Failed
@@ -163,7 +164,7 @@ func eventStream(h http.Header) bool {
 	return strings.EqualFold(strings.TrimSpace(kind), "text/event-stream")
 }
 
-// notShared is what an answer that is not shared says about the handler.
+// notShared returns what an answer that is not shared says about the handler's load.
 func notShared(failed bool) admission.Outcome {
 	if failed {
 		return admission.Failed
@@ -180,7 +181,8 @@ const (
 	one                     // all recent ones were for the requesting client alone
 )
 
-// audiences remember the audience of paths and routes, so that requests for one client alone need not queue. A path's own audience takes precedence over its route's.
+// audiences remember the audience of paths and routes, so that requests whose answers are for one client alone need not queue. A path's own
+// audience takes precedence over its route's.
 type audiences struct {
 	paths, routes struct{ others, one *recently.Keys }
 }
@@ -193,14 +195,14 @@ func newAudiences() *audiences {
 	return a
 }
 
-// How long an audience is remembered. Shareable answers are remembered longer: hits do not refresh the memory, and it is needed when they
-// stop, because Redis was emptied.
+// How long an audience is remembered. Shareable answers are remembered longer, because hits do not refresh the memory. It is needed when the hits
+// stop because Redis was emptied.
 const (
 	forOthers = 24 * time.Hour
 	forOne    = 10 * time.Minute
 )
 
-// placeOf returns the key under which r's audience is remembered, without the query: a long poll has a new one each time.
+// placeOf returns the keys under which r's audience is remembered. The query is left out, since a long poll has a new one each time.
 func placeOf(r *http.Request) (at, route string) {
 	return r.Host + r.URL.Path, r.Host + path.Dir(r.URL.Path)
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,7 +22,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
-// queued asks url of h in the background, and returns what it got when it has.
+// queued requests url from h in the background, and returns a channel for the response.
 func queued(t testing.TB, ctx context.Context, h http.Handler, url string, header ...string) <-chan *http.Response {
 	got := make(chan *http.Response, 1)
 	r := httptest.NewRequest("GET", url, nil).WithContext(ctx)
@@ -58,7 +59,7 @@ func byPath(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// at checks how many run and wait.
+// at checks how many requests run and how many wait.
 func at(t testing.TB, c *httpcache.Cache, inFlight, queued int) {
 	t.Helper()
 	synctest.Wait()
@@ -67,7 +68,7 @@ func at(t testing.TB, c *httpcache.Cache, inFlight, queued int) {
 	}
 }
 
-// oneAtATime is a cache that lets in one request at a time, before byPath.
+// oneAtATime is a cache around byPath that admits one request at a time.
 func oneAtATime(t *testing.T, rdb *redis.Client) (*httpcache.Cache, http.Handler, *expect.Events) {
 	opt, events := options(t, rdb), new(expect.Events)
 	opt.LoadLimit, opt.Namespace.Observer = 1, events
@@ -110,7 +111,7 @@ func TestATurnEndsWhenTheAnswerProvesToBeForOneClient(t *testing.T) {
 			if path != "/mine" {
 				return
 			}
-			// From now on it is known, also with another query: it does not queue.
+			// From now on the path is known, with any query: it does not queue.
 			busy := queued(t, t.Context(), h, "http://a.example/pub/1")
 			begun := time.Now()
 			<-queued(t, t.Context(), h, "http://a.example/mine?since=1")
@@ -131,7 +132,7 @@ func TestATurnEndsWithItsHandler(t *testing.T) {
 		left := queued(t, ctx, h, "http://a.example/pub/1")
 		waits := queued(t, ctx, h, "http://a.example/pub/2")
 		at(t, c, 1, 1)
-		cancel() // the one that runs goes on for others, the one that waits leaves
+		cancel() // the running request goes on for others, the waiting one leaves
 		at(t, c, 1, 0)
 		<-waits
 		<-left
@@ -145,8 +146,8 @@ func TestATurnEndsWithItsHandler(t *testing.T) {
 	})
 }
 
-// A range of what is stale asks the handler, and does not queue for it.
-func TestARangeOfWhatIsStaleDoesNotQueue(t *testing.T) {
+// A range request for a stale page asks the handler without queueing.
+func TestARangeOfAStaleAnswerDoesNotQueue(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		opt := options(t, rdb)
 		opt.LoadLimit = 1
@@ -234,22 +235,20 @@ func (s *unread) Write(b []byte) (int, error) {
 	return s.ResponseRecorder.Write(b)
 }
 
-func TestWhoGetsNoTurnIsToldOrGetsWhatIsStale(t *testing.T) {
+func TestARequestWithoutATurnGetsA503OrAStaleAnswer(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		opt, events := options(t, rdb), new(expect.Events)
 		opt.LoadLimit, opt.LoadTimeout, opt.Namespace.Observer = 1, time.Second, events
-		slow := false
+		var slow atomic.Bool
 		h := opened(t, opt).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Cache-Control", "max-age=60")
-			if slow {
+			if slow.Load() {
 				time.Sleep(time.Minute)
 			}
 			io.WriteString(w, "old")
 		}))
 		ask(h, "GET", "http://a.example/old")
-		ask(h, "GET", "http://a.example/busy?1") // a path that is known holds its turn for Timeout
 		time.Sleep(2 * time.Minute)
-		slow = true
 		for i, want := range []struct {
 			url, body, says string
 			code            int
@@ -257,6 +256,9 @@ func TestWhoGetsNoTurnIsToldOrGetsWhatIsStale(t *testing.T) {
 			{"http://a.example/new", "Service Unavailable\n", "mayfly; key=\"http://a.example/new\"; detail=overloaded", 503},
 			{"http://a.example/old", "old", "overloaded", 200},
 		} {
+			slow.Store(false)
+			ask(h, "GET", fmt.Sprint("http://a.example/busy?", i)) // a path that is known holds its turn for LoadTimeout; other paths may take its place
+			slow.Store(true)
 			queued(t, t.Context(), h, fmt.Sprint("http://a.example/busy?", 10+i))
 			begun := time.Now()
 			leader, follower := queued(t, t.Context(), h, want.url), queued(t, t.Context(), h, want.url)
@@ -278,7 +280,7 @@ func TestWhoGetsNoTurnIsToldOrGetsWhatIsStale(t *testing.T) {
 	})
 }
 
-// A cache of values that the handler asks takes no second place at the origin that it shares with the pages.
+// When the handler uses a cache of values with the same origin as the pages, a request takes one place there, not two.
 func TestValuesInsideAPageTakeNoSecondTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		db := mayfly.Must(mayfly.NewOrigin(mayfly.OriginOptions{Limit: 1}))
@@ -302,8 +304,8 @@ func TestValuesInsideAPageTakeNoSecondTurn(t *testing.T) {
 	})
 }
 
-// Those whose wait for another's answer ends ask the handler by themselves, each in its turn.
-func TestWhoHasWaitedLongEnoughQueuesToo(t *testing.T) {
+// Requests that stop waiting for another's answer ask the handler themselves, each in its turn.
+func TestARequestThatWaitedLongEnoughQueuesToo(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		opt := options(t, rdb)
 		opt.LoadLimit, opt.SharedWait = 1, time.Second
@@ -330,7 +332,7 @@ func TestWhoHasWaitedLongEnoughQueuesToo(t *testing.T) {
 	})
 }
 
-// A renewal only tries, and leaves nothing behind that keeps the next one from it.
+// A renewal that gets no turn leaves nothing behind that prevents the next one.
 func TestARenewalDoesNotQueue(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		opt, events := options(t, rdb), new(expect.Events)
@@ -358,7 +360,7 @@ func TestARenewalDoesNotQueue(t *testing.T) {
 	})
 }
 
-func TestCloseReleasesWhoWaitsForATurn(t *testing.T) {
+func TestCloseReleasesWaitersForATurn(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		c, h, _ := oneAtATime(t, rdb)
 		first, second := queued(t, t.Context(), h, "http://a.example/pub/1"), queued(t, t.Context(), h, "http://a.example/pub/2")

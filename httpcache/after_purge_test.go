@@ -30,7 +30,7 @@ func slowPage(version *atomic.Int64, header ...string) *origin {
 	}}
 }
 
-// After Purge returned nil in one process, no request that begins later gets in another what the handler was asked for before.
+// After Purge returned nil in one process, no later request in another process gets an answer that its handler began before.
 func TestARequestAfterPurgeJoinsNoOlderOne(t *testing.T) {
 	const url = "http://a.example/blog/1"
 	for name, purge := range map[string]func(t *testing.T, c *httpcache.Cache, h http.Handler){
@@ -89,8 +89,8 @@ func TestARequestAfterPurgeJoinsNoOlderOne(t *testing.T) {
 	}
 }
 
-// Those who came while the handler ran share its answer where nothing was purged.
-func TestWhoComesLateShares(t *testing.T) {
+// Requests that come while the handler runs share its answer if nothing was purged.
+func TestLateRequestsShare(t *testing.T) {
 	for kind, header := range map[string][]string{
 		"one for all": {"Cache-Control: max-age=600"},
 		"tagged":      {"Cache-Control: max-age=600", "Surrogate-Key: blog"},
@@ -120,7 +120,7 @@ func TestWhoComesLateShares(t *testing.T) {
 	}
 }
 
-// A reload wants an answer that the handler gives to it.
+// A reload needs an answer that the handler made for it.
 func TestAReloadJoinsNoOlderRequest(t *testing.T) {
 	for _, directive := range []string{"no-cache", "max-age=0"} {
 		inBubble(t, func(t *testing.T, rdb *redis.Client) {

@@ -10,8 +10,9 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// answer writes a stored response to the client of r: the whole, the part that a range asks for, or a 304.
-func (c *Cache) answer(w http.ResponseWriter, r *http.Request, resp *response, now time.Time, s rfc9111.CacheStatus) {
+// answer writes a stored response to the client of r: the whole response, the part that a range asks for, or a 304. It reports whether the writer is done
+// with the body. A writer that failed may not be: HTTP/2 may still send a part of it to a client that has left.
+func (c *Cache) answer(w http.ResponseWriter, r *http.Request, resp *response, now time.Time, s rfc9111.CacheStatus) (done bool) {
 	p := &resp.policy
 	age := p.Age(now)
 	s.TTL, s.HasTTL = p.Lifetime-age, true
@@ -22,23 +23,26 @@ func (c *Cache) answer(w http.ResponseWriter, r *http.Request, resp *response, n
 	if status == http.StatusOK && (rfc9111.Conditional(r.Header) || r.Header["Range"] != nil) {
 		status, body = resp.part(r, into)
 	}
-	for _, f := range resp.trailer { // announced first, or net/http would send a length and no trailers
+	for _, f := range resp.trailer { // announced first: otherwise net/http would send a Content-Length and no trailers
 		if strings.HasPrefix(f.name, http.TrailerPrefix) {
 			into[f.name] = slices.Clone(f.values)
 		}
 	}
 	w.WriteHeader(status)
+	done = true
 	if r.Method != http.MethodHead && len(body) > 0 { // a 304 has none
-		w.Write(body) // an error means that the client has left
+		n, err := w.Write(body) // an error means that the client has left
+		done = n == len(body) && err == nil
 	}
-	for _, f := range resp.trailer { // those that the header announces
+	for _, f := range resp.trailer { // the trailers that the header announces
 		if !strings.HasPrefix(f.name, http.TrailerPrefix) {
 			into[f.name] = slices.Clone(f.values)
 		}
 	}
+	return done
 }
 
-// copyHeader copies the stored header to h, whose values handlers around the cache may change.
+// copyHeader copies the stored header to h. Handlers around the cache may change the copied values.
 func (r *response) copyHeader(h http.Header, age int64, status string) {
 	n := 2
 	for i := range r.header {
@@ -67,7 +71,7 @@ func (r *response) copyHeader(h http.Header, age int64, status string) {
 	}
 }
 
-// part judges conditions first, and then the range, of a stored 200 (RFC 9110, section 13.2.2). It changes the header
+// part evaluates the conditions of a request, and then its range, for a stored 200 (RFC 9110, section 13.2.2). It changes h, the header
 // that the client gets.
 func (r *response) part(req *http.Request, h http.Header) (status int, body []byte) {
 	stored, received := headerOf(r.header), r.policy.Received
@@ -95,7 +99,7 @@ func (r *response) part(req *http.Request, h http.Header) (status int, body []by
 // said is the part of a header that the handler itself has set.
 type said struct {
 	header http.Header
-	added  map[string]bool // to what handlers around the cache had set in these fields, and will set again
+	added  map[string]bool // the fields that the handler added to values of handlers around the cache, which will set theirs again
 }
 
 // saidIn returns the fields of a header to store: all except those set by handlers around the cache.

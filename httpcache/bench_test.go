@@ -17,7 +17,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// discard is a client's writer that costs nothing: what is measured is the cache.
+// discard is a writer that costs nothing, so that only the cache is measured.
 type discard struct {
 	header http.Header
 	n      int
@@ -27,7 +27,7 @@ func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) Write(b []byte) (int, error) { d.n += len(b); return len(b), nil }
 func (d *discard) WriteHeader(int)             {}
 
-// page is 10 KiB of HTML with the header that such a page has.
+// page is 10 KiB of HTML with a typical header.
 var page = []byte(strings.Repeat("<p>some text</p>", 640))
 
 func servePage(w http.ResponseWriter, r *http.Request) {
@@ -138,7 +138,7 @@ type counting struct {
 
 func (c *counting) ObserveLocal(_ string, hits func() uint64) { c.hits = hits }
 
-// A local hit counts once, however many copies it took: the index, the variant, what is known of its tags.
+// A local hit counts once, however many copies it reads: the index, the variant, the versions of its tags.
 func TestLocalHitsAreTold(t *testing.T) {
 	rdb, o := redistest.Start(t).Client(), &counting{}
 	opt := options(t, rdb)

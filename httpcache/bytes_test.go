@@ -14,7 +14,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// A hit has the bytes of the miss that stored it, but for what the cache itself says.
+// A hit has the same bytes as the miss that stored it, apart from the cache's own fields.
 func TestAHitHasTheBytesOfItsMiss(t *testing.T) {
 	for name, serve := range map[string]func(h http.Header, write func(string)){
 		"trailers that were announced": func(h http.Header, write func(string)) {
@@ -123,7 +123,7 @@ func TestAHitHasTheBytesOfItsMiss(t *testing.T) {
 						}
 					}
 					if end := slices.Index(lines, "\r\n"); end > 0 {
-						slices.Sort(lines[1:end]) // the server has its own places for fields of its own
+						slices.Sort(lines[1:end]) // the server orders its own fields as it likes
 					}
 					return lines, cut
 				}

@@ -17,30 +17,29 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// mode is what a capture does with what the handler writes.
+// mode is what a capture does with the handler's output.
 type mode uint8
 
 const (
 	undecided mode = iota // no final status yet
-	through               // to the client, as it comes
-	storing               // to the client, and kept
+	through               // to the client, as the handler writes it
+	storing               // to the client and into memory, to be stored
 	swallow               // dropped: the client gets something else
 )
 
-// capture is the response writer of a decorated handler. What the handler writes goes to the client at once; what may be
-// stored is also kept. The handler has a header of its own until its status is final, so that what handlers around the
-// cache have set is neither stored nor lost.
+// capture is the response writer of a decorated handler. The handler's output goes to the client at once, and is also kept while it may be
+// stored. The handler has its own header until its status is final, so that fields set by handlers around the cache are neither stored nor lost.
 type capture struct {
 	w      http.ResponseWriter
-	ctx    context.Context // the handler's
-	header http.Header     // the handler's
+	ctx    context.Context // the handler's context
+	header http.Header     // the handler's header
 	head   bool            // the request's method is HEAD: no body goes to the client
-	limit  int64           // of what is kept
-	bodies *bodies         // those in flight
-	held   *held           // this one, where it is counted
+	limit  int64           // of the bytes that are kept
+	bodies *bodies         // the cache's bodies in flight
+	held   *held           // this body, where it is counted
 
-	// decide says, once, what to do with a final answer. It may change header, which is sent next. If it returns another status than
-	// the handler's, the client gets that one, and no body.
+	// decide says, once, what to do with a final answer. It may change header, which is sent next. If it returns a status other than
+	// the handler's, the client gets that status, and no body.
 	decide func(status int, header http.Header) (do mode, instead int)
 
 	// drop is called when the body is no longer kept, with the reason: errTooLarge, errNoRoom or errHijacked.
@@ -52,15 +51,16 @@ type capture struct {
 	// leave is called when the handler has returned without an answer. It may change header, which the client may get.
 	leave func(header http.Header)
 
+	outer    []change // what writers around the cache made of the header when an interim answer passed them
 	mode     mode
 	left     bool // the handler has returned without an answer: later writes come from another handler
 	status   int
-	hidden   bool // the client gets another status, and no body
+	hidden   bool // the client gets another status and no body
 	body     []byte
-	length   int64 // that the handler has declared, or -1
+	length   int64 // as declared by the handler, or -1
 	written  int64
-	broken   bool // more was written than declared
-	flushed  bool // by the handler, while a body is kept
+	broken   bool // the handler wrote more than it declared
+	flushed  bool // the handler flushed while a body was kept
 	first    int  // length of the body at the first flush
 	hijacked bool
 	over     atomic.Bool // the handler has returned: its later writes are dropped
@@ -95,7 +95,7 @@ func (c *capture) Header() http.Header {
 // Unwrap lets [http.ResponseController] find deadlines and other abilities of the server's own writer.
 func (c *capture) Unwrap() http.ResponseWriter { return c.w }
 
-// WriteHeader passes interim answers on at once, and decides about the final one. A second final one is ignored.
+// WriteHeader passes interim answers on at once, and decides what happens to the final one. A second final answer is ignored.
 func (c *capture) WriteHeader(status int) {
 	if c.left {
 		c.w.WriteHeader(status)
@@ -125,26 +125,14 @@ func (c *capture) WriteHeader(status int) {
 		return
 	}
 	c.hidden = instead != status
-	into := c.w.Header()
-	clear(into) // fields that the handler removed must not be sent
-	maps.Copy(into, c.header)
+	c.fillIn(c.w.Header()) // fields that the handler removed must not be sent
 	if do == storing {
 		c.delivery = newDelivery(c.w)
 	}
 	c.w.WriteHeader(instead)
 }
 
-// interim passes a 1xx on, and then restores the client's header.
-func (c *capture) interim(status int) {
-	into := c.w.Header()
-	before := into.Clone()
-	maps.Copy(into, c.header)
-	c.w.WriteHeader(status)
-	clear(into)
-	maps.Copy(into, before)
-}
-
-// Write is called by the handler. It never waits for the client of an answer that is kept.
+// Write is called by the handler. While the answer is kept, Write never waits for the client.
 func (c *capture) Write(b []byte) (int, error) {
 	if c.left {
 		return c.w.Write(b)
@@ -172,7 +160,7 @@ func (c *capture) Write(b []byte) (int, error) {
 	if c.mode == swallow {
 		return len(b), nil
 	}
-	if why := c.keep(b); why != nil { // from here on the body is only passed on, at the client's pace
+	if why := c.keep(b); why != nil { // from here on the body goes straight to the client, at the client's pace
 		c.body, c.mode = nil, through
 		c.drop(why)
 		err := c.delivery.wait()
@@ -188,7 +176,7 @@ func (c *capture) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// keep appends to the body that is kept, or says why it cannot.
+// keep appends b to the kept body, or says why it cannot.
 func (c *capture) keep(b []byte) (why error) {
 	need := int64(len(c.body) + len(b))
 	if need > c.limit {
@@ -213,7 +201,7 @@ func (c *capture) keep(b []byte) (why error) {
 	return nil
 }
 
-// sniffed returns the bytes in which net/http detected the Content-Type, if the handler gave none: those before the first flush, or the
+// sniffed returns the bytes from which net/http detected the Content-Type, if the handler set none: the bytes before the first flush, or the
 // whole body. (net/http's buffer holds more than it examines.)
 func (c *capture) sniffed() []byte {
 	if c.flushed {
@@ -222,7 +210,7 @@ func (c *capture) sniffed() []byte {
 	return c.body
 }
 
-// ReadFrom lets a body that is only passed on take the server's fastest way, which may be sendfile.
+// ReadFrom lets a body that is not kept take the server's fastest way to the client, which may be sendfile.
 func (c *capture) ReadFrom(src io.Reader) (n int64, err error) {
 	var buf []byte
 	for (c.mode != through || c.hidden || c.hijacked) && !c.left {
@@ -239,7 +227,7 @@ func (c *capture) ReadFrom(src io.Reader) (n int64, err error) {
 	return n + m, err
 }
 
-// Flush sends what was written to the client.
+// Flush sends the bytes written so far to the client.
 func (c *capture) Flush() { c.FlushError() }
 
 // FlushError is Flush for [http.ResponseController].
@@ -263,7 +251,7 @@ func (c *capture) FlushError() error {
 	return nil
 }
 
-// Hijack hands the connection to the handler; nothing is stored then.
+// Hijack hands the connection to the handler. Nothing is stored then.
 func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if c.over.Load() {
 		return nil, nil, errReturned
@@ -280,7 +268,7 @@ func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// CloseNotify is for frameworks that still use it: it signals the end of the handler's context, which ends with the client only if
+// CloseNotify is for frameworks that still use it. It signals the end of the handler's context, which ends with the client only if
 // the answer is for that client alone.
 func (c *capture) CloseNotify() <-chan bool {
 	closed := make(chan bool, 1)
@@ -288,7 +276,7 @@ func (c *capture) CloseNotify() <-chan bool {
 	return closed
 }
 
-// Push is HTTP/2's, where the server has it.
+// Push is HTTP/2 server push, where the server supports it.
 func (c *capture) Push(target string, o *http.PushOptions) error {
 	if p, ok := c.w.(http.Pusher); ok {
 		return p.Push(target, o)
@@ -296,28 +284,30 @@ func (c *capture) Push(target string, o *http.PushOptions) error {
 	return http.ErrNotSupported
 }
 
-// returned is called when the handler has returned. A handler that has written nothing has not answered: net/http would send an
-// empty 200, but frameworks whose handlers return errors answer afterwards, on this writer or on their own.
+// returned is called when the handler has returned. A handler that wrote nothing has not answered. net/http would send an empty 200 for it, but
+// a framework whose handlers return errors answers afterwards, on this writer or on its own.
 func (c *capture) returned() {
 	if c.mode == undecided && !c.hijacked {
 		c.leave(c.header)
-		into := c.w.Header()
-		clear(into)
-		maps.Copy(into, c.header)
+		c.fillIn(c.w.Header())
 		c.left = true
 	}
 	c.over.Store(true)
 }
 
-// deliver returns when everything has gone to the client, or cannot. The handler has returned, or never will.
+// deliver returns when everything has gone to the client, or cannot go. The handler has returned by then, or never will. If it sent nothing, a
+// handler around the cache may answer.
 func (c *capture) deliver() {
 	c.over.Store(true)
+	if c.unsent() {
+		apply(c.outer, c.w.Header(), true)
+	}
 	if c.delivery != nil {
 		c.delivery.wait()
 	}
 }
 
-// finish is called at the very end, with what comes after the body.
+// finish is called at the very end, and sends what follows the body.
 func (c *capture) finish() {
 	c.deliver()
 	if c.mode != swallow && !c.hijacked && !c.left {
@@ -340,8 +330,8 @@ func (c *capture) flaw() error {
 	return nil
 }
 
-// trailers are what the handler has put into its header after the status: those that it announced, under their names, and the
-// others under names with the prefix that Go gives them.
+// trailers are the fields that the handler put into its header after the status: the announced ones under their names, and the
+// others under names with Go's prefix for trailers.
 func (c *capture) trailers() iter.Seq2[string, []string] {
 	return func(yield func(string, []string) bool) {
 		for name, values := range c.header {

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// If the handlers of missing pages include each other, their loads would wait in a circle. The request that would close the circle asks the
-// handler itself. A request's context says which loads it is part of, so circles are found within one process, across all its caches. A circle
-// through several processes ends with SharedWait.
+// If the handlers of missing pages include each other, their loads would wait for each other in a circle. The request that would close the circle
+// calls the handler itself. A request's context says which loads it is part of, so circles are found within one process, across all its caches. A
+// circle through several processes ends when SharedWait does.
 
-// waits are those of requests that handlers make.
+// waits records which requests made by handlers wait, and what for.
 type waits struct {
 	mu sync.Mutex // guards on
 	on map[any][]*asking
@@ -17,8 +17,8 @@ type waits struct {
 
 var nested waits // of all caches: a circle may go through several
 
-// enter says that a request which is a part of inside is about to wait for something, until leave is called; or else that this waits
-// for inside. What is waited for is a flight, or the id of a claim that another cache of this process may hold.
+// enter records that a request that is part of inside is about to wait for on, until leave is called. If on itself waits for inside, it reports
+// a circle instead. on is a flight, or the id of a claim that another cache of this process may hold.
 func (w *waits) enter(inside *asking, on any) (leave func(), circle bool) {
 	if inside == nil {
 		return func() {}, false
@@ -47,8 +47,8 @@ func (w *waits) leave(inside *asking, on any) {
 	}
 }
 
-// holdsUp reports whether what is waited for comes only after what inside is a part of: it is what that brings, or inside of it somebody
-// waits for what that brings, and so on.
+// holdsUp reports whether on can come only after inside: a load that inside is part of brings it, or brings what a request that is part of another
+// such load waits for, and so on.
 func (w *waits) holdsUp(inside *asking, on any) bool {
 	known := make(map[any]bool)
 	for todo := []*asking{inside}; len(todo) > 0; {

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// within is what a page shows of another: what a client of the site gets, asked by a handler.
+// within is the part of a page that a handler got by requesting another page of the site.
 func within(ctx context.Context, h http.Handler, url string) string {
 	r := httptest.NewRequestWithContext(ctx, "GET", url, nil)
 	r.Header.Set("X-Inside", "1")
@@ -23,12 +23,12 @@ func within(ctx context.Context, h http.Handler, url string) string {
 	return w.Body.String()
 }
 
-// Pages whose handlers show each other, all of them missing, are not waited for in a circle: who would close it asks the handler himself.
+// Handlers that request each other's missing pages do not wait in a circle: the request that would close the circle asks its handler.
 func TestPagesThatShowEachOther(t *testing.T) {
 	for name, x := range map[string]struct {
 		shows  map[string]string // a page, and the page that it shows
-		caches int               // which ask for one page each; negative: of one prefix, and any asks for any
-		calls  int               // of handlers, by which nothing is asked for more often than it must
+		caches int               // each requests one page; negative: they share a prefix, and each requests any page
+		calls  int               // of handlers: no page is made more often than necessary
 	}{
 		"two":                       {map[string]string{"/a": "/b", "/b": "/a"}, 1, 3},
 		"three":                     {map[string]string{"/a": "/b", "/b": "/c", "/c": "/a"}, 1, 4},
@@ -84,7 +84,7 @@ func TestPagesThatShowEachOther(t *testing.T) {
 	}
 }
 
-// Who closes a circle does not queue for the handler either, behind one who waits for him.
+// The request that closes a circle does not queue for its handler either: the one before it in the queue waits for its answer.
 func TestACircleAndAQueue(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		opt := options(t, rdb)

@@ -8,7 +8,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/lease"
 )
 
-// How a claim is prolonged while its handler runs, and given up if it is not filled.
+// This file prolongs a claim while its handler runs, and gives up a claim that is not filled.
 
 // beat prolongs a claim until it is stopped.
 type beat struct {
@@ -19,7 +19,7 @@ type beat struct {
 	timer *time.Timer // nil: stopped
 }
 
-// beats are the beats of running handlers: Close hands their claims back, since nothing is stored after it.
+// beats are the beats of running handlers. Close hands their claims back, since nothing is stored after Close.
 type beats struct {
 	mu     sync.Mutex // guards the rest
 	all    map[*beat]struct{}
@@ -48,7 +48,7 @@ func (bs *beats) close() map[*beat]struct{} {
 	return all
 }
 
-// keep prolongs a claim while the handler runs, for at most as long as a handler may run for others. If the cache is closed it hands the claim back.
+// keep prolongs a claim while the handler runs, for at most as long as a handler may run for others. In a closed cache it hands the claim back.
 func (c *Cache) keep(ctx context.Context, claim *lease.Claim) *beat {
 	if claim == nil {
 		return nil
@@ -74,7 +74,7 @@ func (c *Cache) keep(ctx context.Context, claim *lease.Claim) *beat {
 	return b
 }
 
-// used marks the claim as about to be filled: it is still prolonged, but Close waits for that instead of handing it back.
+// used marks the claim as about to be filled. It is still prolonged, and Close waits for the filling instead of handing the claim back.
 func (b *beat) used() {
 	if b == nil {
 		return
@@ -97,7 +97,7 @@ func (b *beat) stop() {
 	}
 }
 
-// abandon gives up the claims of running handlers, which continue; their answers are not stored.
+// abandon gives up the claims of running handlers. The handlers continue, and their answers are not stored.
 func (c *Cache) abandon() {
 	for b := range c.beats.close() {
 		b.stop()
@@ -105,15 +105,15 @@ func (c *Cache) abandon() {
 	}
 }
 
-// release gives a claim up behind the client's back. Nothing is lost if that fails: the lease ends by itself.
+// release gives a claim up in the background, without making the client wait. If that fails nothing is lost: the lease ends by itself.
 func (c *Cache) release(ctx context.Context, claim *lease.Claim) {
 	if claim != nil {
 		c.behind(ctx, func(ctx context.Context) { claim.Release(ctx) })
 	}
 }
 
-// rest gives a claim up because the handler failed: if there is a stored response, nobody tries again for a while.
-// The returned function waits until that is done.
+// rest gives a claim up because the handler failed. If there is a stored response, nobody tries again for a while.
+// The returned function waits until the claim has been given up.
 func (c *Cache) rest(ctx context.Context, claim *lease.Claim) (wait func()) {
 	done := make(chan struct{})
 	if claim == nil {
@@ -127,8 +127,8 @@ func (c *Cache) rest(ctx context.Context, claim *lease.Claim) (wait func()) {
 	return func() { <-done }
 }
 
-// behind does work in Redis without making a client wait. Once the cache is closed the work is done at once, so that other processes need not
-// wait for what this one holds.
+// behind runs do, which talks to Redis, in the background. In a closed cache it runs do at once, so that other processes need not wait for what
+// this one holds.
 func (c *Cache) behind(ctx context.Context, do func(ctx context.Context)) {
 	ctx = context.WithoutCancel(ctx)
 	if c.works.Start(func() {
@@ -145,5 +145,5 @@ func (c *Cache) behind(ctx context.Context, do func(ctx context.Context)) {
 	do(ctx)
 }
 
-// handBackFor is how long it may take to hand back what a closed cache holds.
+// handBackFor bounds how long it takes to hand back what a closed cache holds.
 const handBackFor = 250 * time.Millisecond

@@ -14,10 +14,10 @@ import (
 	"github.com/mayflycache/mayfly/httpcache"
 )
 
-// The header that says that an answer is for its client alone says so to the other processes too, not only the end of its body.
+// Other processes learn that an answer is for its client alone as soon as its header is written, not at the end of its body.
 func TestOtherProcessesHearTheHeader(t *testing.T) {
 	for name, x := range map[string]struct {
-		before, says string // what the first answer, which has expired, has said, and what the slow one says
+		before, says string // Cache-Control of the first answer, which has expired, and of the slow one
 		vary         string
 	}{
 		"nothing is stored":            {"", "no-cache", ""},
@@ -72,7 +72,7 @@ func TestOtherProcessesHearTheHeader(t *testing.T) {
 	}
 }
 
-// What is stored of an answer that was not for others when its header came is there for the next, unless it was purged meanwhile.
+// An answer that could not be shared when its header came, and is stored in the end, serves the next request unless it was purged meanwhile.
 func TestWhatMustBeValidatedIsStoredInTheEnd(t *testing.T) {
 	for _, vary := range []string{"", "X-Color"} {
 		for _, purged := range []time.Duration{0, 500 * time.Millisecond, 1500 * time.Millisecond} { // never, before its header, after it

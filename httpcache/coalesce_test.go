@@ -16,7 +16,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// crowd asks n times at once, for what each has to say, and returns what they got.
+// crowd sends n requests at once, with the header that each call of say returns, and returns the answers.
 func crowd(t *testing.T, n int, h http.Handler, url string, header func(i int) []string) (bodies []string) {
 	bodies = make([]string, n)
 	var wg sync.WaitGroup
@@ -40,7 +40,7 @@ func TestMissesAreOne(t *testing.T) {
 			set(w.Header(), []string{"Cache-Control: max-age=60", "Vary: X-Color"})
 			io.WriteString(w, r.Header.Get("X-Color"))
 		}}
-		// Two caches are two processes, as far as they know.
+		// Two caches stand for two processes.
 		hs := []http.Handler{opened(t, options(t, rdb)).Handler(o), opened(t, options(t, rdb)).Handler(o)}
 		color := func(i int) []string { return []string{"X-Color: " + []string{"red", "blue"}[i%2]} }
 		var wg sync.WaitGroup
@@ -60,13 +60,13 @@ func TestMissesAreOne(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotForOthersIsNotWaitedFor(t *testing.T) {
+func TestAnAnswerForOneClientIsNotWaitedFor(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
 			http.SetCookie(w, &http.Cookie{Name: "user", Value: r.Header.Get("X-User")})
 			w.Header().Set("Cache-Control", "max-age=60")
 			w.WriteHeader(http.StatusOK)
-			time.Sleep(2 * time.Second) // the body takes its time, but what it is is known
+			time.Sleep(2 * time.Second) // the body is slow, but the header is known
 			io.WriteString(w, r.Header.Get("X-User"))
 		}}
 		cache := opened(t, options(t, rdb))
@@ -93,9 +93,9 @@ func TestWhatIsNotForOthersIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// Where Redis cannot be told that an answer is not for others, this process knows all the same, and others wait for the end of a lease that
-// nobody prolongs, not for the body.
-func TestWhatIsNotForOthersIsNotKept(t *testing.T) {
+// If Redis cannot be told that an answer is for one client alone, this process knows it nevertheless. Other processes wait until the lease
+// ends, which nobody prolongs, and not until the body ends.
+func TestAnAnswerForOneClientIsNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv, asked := redistest.Start(t), make(chan time.Time, 1)
 		h := func() http.Handler {
@@ -113,7 +113,7 @@ func TestWhatIsNotForOthersIsNotKept(t *testing.T) {
 		all.Go(func() { get(t, one, "http://a.example/") })
 		<-asked
 		time.Sleep(390 * time.Millisecond)
-		for range 2 { // that it is not for others, and then the return of the lease
+		for range 2 { // the note that it is for one client, and then the return of the lease
 			srv.FailNext("evalsha", "ERR lost")
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -131,7 +131,7 @@ func TestWhatIsNotForOthersIsNotKept(t *testing.T) {
 	})
 }
 
-// What was not for others is stored when it is, without waiting for the memory of it to fade.
+// When answers that were for one client alone become shareable, they are stored at once: nothing waits until the note in memory expires.
 func TestAPassEndsWithAnAnswerForAll(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		say := "private"
@@ -155,7 +155,7 @@ func TestAPassEndsWithAnAnswerForAll(t *testing.T) {
 	})
 }
 
-// Variants that are stored at once are all listed: whoever finds the index changed tries again, and not in step with the others.
+// Variants stored at the same time are all listed: a writer that finds the index changed tries again, and not in step with the others.
 func TestVariantsAtOnceAreAllStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -194,8 +194,8 @@ func TestVariantsAreBounded(t *testing.T) {
 	})
 }
 
-// What is stored survives the flood; one answer is still for all who asked before the handler was, and those who came later share
-// the next; and when the flood is over, new variants are stored again.
+// Stored answers survive the flood. One answer still serves all requests that came before the handler was called, and later requests share
+// the next one. When the flood is over, new variants are stored again.
 func TestAFloodEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		o := &origin{}
@@ -237,7 +237,7 @@ func TestAFloodEnds(t *testing.T) {
 	})
 }
 
-// A handler that is not done with an answer others wait for is not waited for forever.
+// Requests do not wait forever for a handler that does not finish its answer.
 func TestWaitingEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		o := &origin{}
@@ -307,7 +307,7 @@ func TestRedisIsNoCondition(t *testing.T) {
 	}
 }
 
-// All that a request asks of a slow Redis takes no longer than RedisTimeout, but for the handler's own time.
+// A request spends at most RedisTimeout on a slow Redis, in addition to the handler's time.
 func TestASlowRedisCostsItsTimeoutOnce(t *testing.T) {
 	for _, latency := range []time.Duration{30, 45, 60, 90} {
 		synctest.Test(t, func(t *testing.T) {
@@ -331,7 +331,7 @@ func TestASlowRedisCostsItsTimeoutOnce(t *testing.T) {
 	}
 }
 
-// Without Redis, misses of one process are still one.
+// Without Redis, the misses of one process still call the handler once.
 func TestMissesAreOneWithoutRedis(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -355,8 +355,8 @@ func TestMissesAreOneWithoutRedis(t *testing.T) {
 	})
 }
 
-// A cache that is closed while its handler runs hands the right to store back when that ends, whatever the answer, so that others need not
-// wait for the end of a lease.
+// A cache that is closed while its handler runs gives its lease back when the handler returns, whatever the answer, so that others need not
+// wait until the lease ends.
 func TestAClosedCacheHandsItsLeasesBack(t *testing.T) {
 	for name, status := range map[string]int{"a good answer": 200, "a failure": 500} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// workers is a database that does four queries at once, in order, and finishes what nobody waits for any more.
+// workers is a database that runs four queries at once, in order, and finishes those without waiters too.
 type workers chan struct{}
 
 func (d workers) query(ctx context.Context) error {
@@ -31,8 +31,8 @@ func (d workers) query(ctx context.Context) error {
 	return <-done
 }
 
-// empty plays an empty Redis before a handler that can answer 200 requests a second, asked by 800. It returns the last second's share of
-// requests that were answered.
+// empty plays an empty Redis in front of a handler that can answer 200 requests a second and gets 800. It returns which share of the last
+// second's requests was answered.
 func empty(t *testing.T, limit, keys, seconds int, url string) (share float64) {
 	synctest.Test(t, func(t *testing.T) {
 		opt := options(t, redistest.Start(t).Client())

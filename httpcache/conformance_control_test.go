@@ -74,7 +74,7 @@ var requestDirectives = []behaviour{
 	{name: "ccreq-oic, of what is there", rfc: "5.2.1.7", play: []step{{give: "Cache-Control: max-age=3600"}, {ask: "Cache-Control: only-if-cached", want: hit}}},
 }
 
-// Pragma: no-cache of a message without Cache-Control never comes here: net/http makes a Cache-Control: no-cache of it.
+// Pragma: no-cache in a message without Cache-Control never arrives here: net/http turns it into Cache-Control: no-cache.
 var pragma = []behaviour{
 	{name: "pragma-request-no-cache", rfc: "5.4", play: []step{{give: "Cache-Control: max-age=3600"}, {ask: "Pragma: no-cache", want: miss}}},
 	{name: "pragma-request-extension", rfc: "5.4", play: []step{{give: "Cache-Control: max-age=3600"}, {ask: "Pragma: foo", want: hit}}},
@@ -112,8 +112,14 @@ var heads = []behaviour{
 		{give: "Cache-Control: max-age=3600 | A: 1", body: "0123456789"}, {method: "HEAD", want: hit, see: "A: 1 | Content-Length: 10"}}},
 	{name: "a head is no get", rfc: "9110 9.3.2", play: []step{{method: "HEAD", give: "Cache-Control: max-age=3600"}, {want: miss}}},
 	{name: "head-writethrough", rfc: "4.3.5", play: []step{becomesStale, {method: "HEAD", forwarded: "Method: HEAD"}}},
-	{name: "head-200-freshness-update", rfc: "4.3.5", play: []step{becomesStale, {method: "HEAD", give: "Cache-Control: max-age=1000 | Content-Length: 14"}, {want: hit, text: "made at step 0"}}},
-	{name: "head-200-update", rfc: "4.3.5", play: []step{becomesStale, {method: "HEAD", give: "Template-A: 2 | Cache-Control: max-age=1000 | Content-Length: 14"}, {want: hit, text: "made at step 0", see: "Template-A: 2"}}},
+	{name: "head-200-freshness-update, by the length", rfc: "4.3.5", play: []step{becomesStale, {method: "HEAD", give: "Cache-Control: max-age=1000 | Content-Length: 14"}, {want: miss}}},
+	{name: "head-200-freshness-update, by a strong tag", rfc: "4.3.5", play: []step{
+		{give: "Cache-Control: max-age=2" + tag, then: pause}, {method: "HEAD", give: "Cache-Control: max-age=1000" + tag}, {want: hit, text: "made at step 0"}}},
+	{name: "head-200-update, by a strong tag", rfc: "4.3.5", play: []step{
+		{give: "Cache-Control: max-age=2 | Template-A: 1" + tag, then: pause}, {method: "HEAD", give: "Template-A: 2 | Cache-Control: max-age=1000" + tag},
+		{want: hit, text: "made at step 0", see: "Template-A: 2"}}},
+	{name: "head of a tag that is weak", rfc: "4.3.5", play: []step{
+		{give: `Cache-Control: max-age=2 | ETag: W/"a"`, then: pause}, {method: "HEAD", give: `Cache-Control: max-age=1000 | ETag: W/"a"`}, {want: miss}}},
 	{name: "head of another length", rfc: "4.3.5", play: []step{becomesStale, {method: "HEAD", give: "Cache-Control: max-age=1000 | Content-Length: 99"}, {want: miss}}},
 	{name: "head of another tag", rfc: "4.3.5", play: []step{
 		{give: "Cache-Control: max-age=2" + tag, then: pause}, {method: "HEAD", give: `Cache-Control: max-age=1000 | ETag: "b"`}, {want: miss}}},

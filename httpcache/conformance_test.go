@@ -22,24 +22,23 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// behaviour is one thing that a shared cache does, seen from outside: requests for one URL, what the origin answers, and
-// where the answers came from. The names are those of the public suite of cache tests, where it has them, so that
-// results can be laid side by side.
+// behaviour is one thing that a shared cache does, seen from outside: requests for one URL, the origin's answers, and where the client's
+// answers came from. The names are those of the public suite of cache tests, where it has them, so that results can be compared.
 type behaviour struct {
 	name string
-	rfc  string // where it is written: 9111 if there is only a section
+	rfc  string // where it is specified: RFC 9111 if only a section is given
 	play []step
 }
 
-// step is a request and, should it come to that, the origin's answer. Lines of headers are separated by " | ". A date that is
-// "@-60" is 60 seconds ago.
+// step is a request, with the origin's answer if the request gets that far. Lines of headers are separated by " | ". The date "@-60" is 60
+// seconds ago.
 type step struct {
 	method, query, ask string // GET, none, none
 	status             int    // 200
 	give               string // the header of the answer
-	body               string // of the answer; a text that tells the step if empty
+	body               string // of the answer; if empty, a text that names the step
 	hints              string // the header of a 103 before it
-	fails              bool   // the origin ends the connection in place of an answer
+	fails              bool   // the origin closes the connection instead of answering
 	then               time.Duration
 
 	want      outcome
@@ -63,15 +62,15 @@ const (
 
 const pause = 3 * time.Second
 
-// reuse and refuse are the two most frequent plays: an answer is given, and some time later it is good for another
-// request, or not.
+// reuse and refuse are the two most frequent plays: the origin answers, and some time later the answer serves another request, or does not.
 func reuse(give string) []step { return []step{{give: give, then: pause}, {want: hit}} }
 func refuse(give string) []step {
 	return []step{{give: give, then: pause}, {want: miss}}
 }
 
 // arrangements are the places of the cache: around a handler, with a local tier and without; in front of a proxy; behind one.
-// With the tier, what comes from the cache is asked for again, and then comes from this process.
+// With the tier, each answer from the cache is requested once more, and then comes from this process. A plain run plays each behaviour
+// with the tier and in one of the others, in turn.
 var arrangements = []struct {
 	name  string
 	stage func(net *pipes, decorate func(http.Handler) http.Handler, origin http.Handler) http.Handler
@@ -99,7 +98,10 @@ func play(t *testing.T, o httpcache.Options, all []behaviour) {
 		}
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
-			for _, b := range all {
+			for n, b := range all {
+				if !effort.Long() && i > 0 && i != 1+n%3 {
+					continue
+				}
 				t.Run(b.name, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						s := newStage(t)
@@ -129,11 +131,11 @@ func play(t *testing.T, o httpcache.Options, all []behaviour) {
 	}
 }
 
-// stage is the origin of one play, and keeps the book of it.
+// stage is the origin of one play, and records it.
 type stage struct {
 	net     *pipes
 	visitor *http.Transport
-	twice   bool // what came from the cache is asked for again
+	twice   bool // answers from the cache are requested again
 
 	mu   sync.Mutex // guards the rest
 	now  int        // the step that is performed
@@ -145,7 +147,7 @@ type stage struct {
 }
 
 func newStage(t *testing.T) *stage {
-	time.Sleep(time.Until(time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC))) // dates of two digits are not of 2000
+	time.Sleep(time.Until(time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC))) // in 2000, where a bubble begins, years of two digits would be ambiguous
 	s := &stage{net: newPipes()}
 	s.visitor = s.net.client()
 	return s
@@ -195,7 +197,7 @@ func asks(h http.Header, name string, validator []string) bool {
 	return len(validator) == 1 && slices.Equal(h[name], validator)
 }
 
-// perform does one step and looks at what came of it.
+// perform does one step and checks its result.
 func (s *stage) perform(t *testing.T, front string, b behaviour, i int) {
 	s.mu.Lock()
 	s.now, s.play = i, b.play
@@ -232,7 +234,7 @@ func (s *stage) ask(t *testing.T, r *http.Request, b behaviour, i int) {
 	}
 	body, err := io.ReadAll(answer.Body)
 	answer.Body.Close()
-	synctest.Wait() // what goes on in the background ends
+	synctest.Wait() // background work ends
 	s.look(t, b, i, answer, string(body), err, hints)
 }
 

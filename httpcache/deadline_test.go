@@ -13,8 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A request whose deadline ends while it waits for the answer to another is told so: with what is stale, where that may stand in, or a 503.
-// It got an empty 200. One whose client has left gets nothing.
+// A request whose deadline passes while it waits for another's answer gets a stale answer, where that may stand in, or a 503, and not an
+// empty 200. A request whose client has left gets nothing.
 func TestADeadlineThatEndsInAWait(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		slow := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
@@ -39,7 +39,7 @@ func TestADeadlineThatEndsInAWait(t *testing.T) {
 			w = httptest.NewRecorder()
 			h.ServeHTTP(w, httptest.NewRequestWithContext(gone, "GET", "http://a.example/", nil))
 			if w.Body.Len() > 0 {
-				t.Errorf("a client that has left is told %q", w.Body)
+				t.Errorf("a client that has left gets %q", w.Body)
 			}
 		}
 		time.Sleep(5 * time.Second) // it is stored
@@ -47,7 +47,7 @@ func TestADeadlineThatEndsInAWait(t *testing.T) {
 	})
 }
 
-// With something stale that may stand in for a handler that fails, that is the answer.
+// A stale answer that may stand in for a failing handler is used.
 func TestADeadlineThatEndsInAWaitIsAnsweredStale(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		slow := &origin{serve: func(w http.ResponseWriter, r *http.Request) {

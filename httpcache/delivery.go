@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// delivery sends a body to its client while the handler still writes it: the handler runs at the speed of memory, and a client that
-// is slow, stalls or has left delays only itself.
+// delivery sends a body to its client while the handler still writes it. The handler never waits for the client, and a client that is slow,
+// stalls or leaves delays only itself.
 type delivery struct {
 	w http.ResponseWriter
 
 	mu       sync.Mutex // guards the rest
 	idle     sync.Cond  // signalled when the goroutine ends
 	body     []byte     // what the handler has written: never changed, only appended to
-	sent     int        // how much of it the client has, or the goroutine has in hand
+	sent     int        // the number of its bytes that the client has, or that the goroutine is writing
 	flush    bool
-	first    int   // how much of it comes before the first flush; see notYet and done
-	ended    bool  // nothing comes after
-	running  bool  // there is a goroutine: only while there is something to send
-	err      error // the client's: from then on everything is dropped
+	first    int   // the number of its bytes before the first flush; see notYet and done
+	ended    bool  // nothing comes after this body
+	running  bool  // there is a goroutine, which exists only while there is something to send
+	err      error // from writing to the client: afterwards everything is dropped
 	panicked any   // what w panicked with
 }
 
@@ -34,10 +34,10 @@ func newDelivery(w http.ResponseWriter) *delivery {
 	return d
 }
 
-// send queues the rest of body, which begins with what was sent before. The caller may append to it.
+// send queues the rest of body, which begins with the bytes sent before. The caller may append to body.
 func (d *delivery) send(body []byte) { d.do(func() { d.body = body }) }
 
-// push flushes what was sent before to the client.
+// push flushes the bytes sent so far to the client.
 func (d *delivery) push() {
 	d.do(func() {
 		if d.flush = true; d.first == notYet {
@@ -55,7 +55,7 @@ func (d *delivery) do(change func()) {
 	change()
 	if !d.running && (d.sent < len(d.body) || d.flush) {
 		d.running = true
-		go d.run() // every delivery is ended by wait, which waits for it
+		go d.run() // every delivery ends with wait, which waits for it
 	}
 }
 
@@ -72,8 +72,8 @@ func (d *delivery) drainLocked() {
 	}
 }
 
-// wait ends the delivery when everything has been sent: nothing is written after it. It returns the client's error. What the
-// writer panicked with, it panics with here.
+// wait ends the delivery when everything has been sent. Nothing is written afterwards. It returns the client's error. If the writer
+// panicked, wait panics with the same value.
 func (d *delivery) wait() error {
 	d.mu.Lock()
 	d.drainLocked()
@@ -90,7 +90,7 @@ func (d *delivery) run() {
 	d.mu.Lock()
 	for d.sent < len(d.body) || d.flush {
 		to, flush := len(d.body), d.flush
-		if d.first >= 0 { // exactly: it is what net/http looks for the Content-Type in
+		if d.first >= 0 { // in exactly these bytes net/http looks for the Content-Type
 			to, d.first = d.first, done
 		}
 		b := d.body[d.sent:to]
@@ -115,7 +115,7 @@ func (d *delivery) write(b []byte, flush bool) (panicked any, err error) {
 		}
 	}
 	if flush {
-		http.NewResponseController(d.w).Flush() // a writer that cannot flush could not without us either
+		http.NewResponseController(d.w).Flush() // a writer that cannot flush could not do so without the cache either
 	}
 	return nil, nil
 }

@@ -19,17 +19,17 @@ import (
 //
 //	'r'  ends, head, body    a response; head is everything but the body, with its length before it
 //	'v'  ends, generation, fields, variants    an index: the answer varies, by these fields of a request
-//	'p'  ends    a pass: the answer was not fit for others when it was last seen
+// 'p'  ends    a pass: the answer was for one client alone when it was last seen
 //	's'  ends, generation, rule    a path: which parameters of its queries count
-//	'b'  ends, version    a barrier: what was loaded before this version is void. The version is eight bytes, the last
+// 'b'  ends, version    a barrier: what was loaded before this version is void. The version is the last eight bytes
 //
-// ends is when the record expires, in unix milliseconds. It repeats Redis's TTL for the local tier, so that a hit need not ask
-// for the time left.
+// ends is when the record expires, in unix milliseconds. It repeats Redis's TTL for the local tier, so that a hit need not ask Redis
+// for the remaining time.
 
-// format marks records of this package, so that nothing else is mistaken for one. Change it with the layout.
+// format marks this package's records, so that nothing else is mistaken for one. Change it whenever the layout changes.
 var format = record.FormatOf("httpcache/2")
 
-// item is what was found under one key. At most one of the pointers is set. An item is never modified.
+// item is the decoded record of one key. At most one of the pointers is set. An item is never modified.
 type item struct {
 	found    lease.Found
 	ends     int64
@@ -38,14 +38,15 @@ type item struct {
 	search   *searching
 	pass     bool
 	barrier  int64
+	head     string // that the response was decoded from
 }
 
-// weight estimates the memory of a copy: an item with many short header fields is far larger than its record.
+// weight estimates the memory that a copy takes. An item with many short header fields is far larger than its record.
 func (it *item) weight() int64 {
 	const base, perField, perText = 800, 40, 16
 	n := base + len(it.found.Raw)
 	if r := it.response; r != nil {
-		n += len(it.found.Raw) - len(r.body) // the texts of the head are a copy
+		n += len(it.found.Raw) - len(r.body) // the texts of the head are copied
 		n += perField*(len(r.header)+len(r.trailer)) + perText*(len(r.tags)+len(r.fields))
 		for _, f := range r.header {
 			n += perText * len(f.values)
@@ -61,34 +62,34 @@ func (it *item) weight() int64 {
 type response struct {
 	status  int
 	policy  rfc9111.Policy
-	epoch   int64     // the version of the purges when it was loaded
-	tags    []string  // by which it may be purged
-	fields  []string  // of the request, by which it was chosen,
-	variant string    // and what they said
-	search  *searched // of the query, where that is compared: nil: the key says it
+	epoch   int64     // the version of the purges when the handler was called
+	tags    []string  // a purge may name any of them
+	fields  []string  // of the request, which selected this variant,
+	variant string    // and the values they had
+	search  *searched // how its query is compared; nil: the key contains the whole query
 	header  []field
 	trailer []field
 	body    []byte
 }
 
-// isTooOld reports whether a response was received, or confirmed, longer ago than this process's TTL: another process, whose TTL is greater,
-// has stored it.
+// isTooOld reports whether a response was received, or confirmed, longer ago than this process's TTL. Another process, with a greater TTL, has
+// stored it.
 func (c *Cache) isTooOld(r *response, now time.Time) bool {
 	return now.Sub(r.policy.Received) >= c.ns.TTL
 }
 
-// field is a header field as its handler has spelled it, with its values in the order in which they came.
+// field is a header field, spelled as its handler spelled it, with its values in their order.
 type field struct {
 	name   string
 	values []string
-	added  bool // to those of handlers around the cache; else in their place
+	added  bool // next to the values set by handlers around the cache; otherwise instead of them
 }
 
 // index lists the variants of a resource and the fields that select them.
 type index struct {
-	generation string   // part of the variants' keys: variants of another generation cannot be reached
+	generation string   // part of the variants' keys: variants of another generation are out of reach
 	fields     []string // canonical, sorted
-	variants   []string // the names of those that are stored, the oldest first
+	variants   []string // the names of the stored variants, the oldest first
 }
 
 // fieldsOf returns h as a list, sorted by name so that equal headers are equal bytes.
@@ -100,7 +101,7 @@ func fieldsOf(h http.Header, added map[string]bool) []field {
 	return list
 }
 
-// addedOf returns the names of the fields that were added to those of handlers around the cache.
+// addedOf returns the names of the fields that were added to the values of handlers around the cache.
 func addedOf(list []field) map[string]bool {
 	added := make(map[string]bool)
 	for _, f := range list {
@@ -121,7 +122,7 @@ func sizeOf(list []field) (n int) {
 	return n
 }
 
-// headerOf returns the list as a header with canonical names. Its values are shared: append to them, but do not change them.
+// headerOf returns the list as a header with canonical names. The slices of values are shared: callers may append, but must not change elements.
 func headerOf(list []field) http.Header {
 	h := make(http.Header, len(list)+2)
 	for _, f := range list {
@@ -134,7 +135,7 @@ func headerOf(list []field) http.Header {
 	return h
 }
 
-// encode returns the record that decode reads back as it, and that is of use for ttl.
+// encode returns the record that decode turns back into it. The record is usable for ttl.
 func (it item) encode(id record.ID, ttl time.Duration) ([]byte, error) {
 	begin := func(kind byte) []byte {
 		h := record.Header{ID: id, Format: format, Fresh: ttl}
@@ -157,7 +158,7 @@ func (it item) encode(id record.ID, ttl time.Duration) ([]byte, error) {
 		rec = binary.BigEndian.AppendUint64(begin('b'), uint64(it.barrier))
 	}
 	if !record.Seal(rec) {
-		return nil, fmt.Errorf("the response has %d bytes, Redis takes %d", len(rec), record.MaxLen)
+		return nil, fmt.Errorf("the response has %d bytes, and Redis takes at most %d", len(rec), record.MaxLen)
 	}
 	return rec, nil
 }
@@ -180,13 +181,15 @@ func (r *response) encodeHead() []byte {
 	return head
 }
 
-// maxHead is far above the size of a response's head, or an index. A longer one was not written by this package, and decoding it could
-// take many times its length.
+// maxHead is far above the size of a response's head, or of an index. A longer one was not written by this package, and decoding it could
+// take many times its length in memory.
 const maxHead = 4 << 20
 
-// decode reads what was found under a key. A foreign or damaged record becomes an empty item, to
-// be replaced.
-func decode(f lease.Found) item {
+// decode decodes what was found under a key. A foreign or damaged record becomes an empty item, which is then replaced.
+func decode(f lease.Found) item { return decodeLike(f, nil) }
+
+// decodeLike is decode for a record that may look like known, which may be nil.
+func decodeLike(f lease.Found, known *glimpse) item {
 	it := item{found: f}
 	if f.State != lease.Present || f.Kind != record.Value || f.Header.Format != format || f.Header.Flags != 0 || len(f.Body) == 0 {
 		return it
@@ -202,8 +205,15 @@ func decode(f lease.Found) item {
 		if n <= 0 || length > min(uint64(len(rest)-n), maxHead) {
 			return it
 		}
-		head := string(rest[n : n+int(length)])
-		if it.response = decodeHead(head); it.response != nil {
+		head := rest[n : n+int(length)]
+		if known != nil && string(head) == known.head {
+			r := *known.response
+			it.head, it.response = known.head, &r
+		} else {
+			it.head = string(head)
+			it.response = decodeHead(it.head)
+		}
+		if it.response != nil {
 			it.response.body = rest[n+int(length):]
 		}
 	case 'v':
@@ -273,7 +283,7 @@ func appendTexts(dst []byte, list []string) []byte {
 	return dst
 }
 
-// added precedes the name of a field that was added to others: no name begins with it.
+// added precedes the name of a field that was added to others. No name begins with it.
 const added = " "
 
 func appendFields(dst []byte, list []field) []byte {
@@ -288,8 +298,8 @@ func appendFields(dst []byte, list []field) []byte {
 	return dst
 }
 
-// scanner reads what the append functions wrote. What it returns are parts of the text, not copies. After the first thing
-// that cannot be read there is nothing more, and it is not done.
+// scanner reads what the append functions wrote. The texts it returns share memory with the record. After the first malformed element it returns
+// nothing more, and does not report done.
 type scanner struct {
 	rest   string
 	failed bool
@@ -322,7 +332,7 @@ func (s *scanner) text() string {
 	return text
 }
 
-// count reads the length of a text, or of a list, each element of which takes a byte at least.
+// count reads the length of a text or of a list. Each element of a list takes at least one byte.
 func (s *scanner) count() int {
 	n := s.uint()
 	if n > uint64(len(s.rest)) {
@@ -349,7 +359,7 @@ func (s *scanner) texts() []string {
 
 func (s *scanner) fields() []field {
 	n := s.count()
-	most := min(n, 64) // a lying count must not allocate more
+	most := min(n, 64) // a false count must not allocate more
 	list := make([]field, 0, most)
 	s.room = make([]string, 0, most)
 	for len(list) < n && !s.failed {

@@ -38,7 +38,7 @@ func Example() {
 	}
 	get("/products/7")
 	get("/products/7")
-	cache.Purge(ctx, httpcache.Target{Tag: "products"}) // after a change of the database
+	cache.Purge(ctx, httpcache.Target{Tag: "products"}) // after a change in the database
 	get("/products/7")
 	// Output:
 	// the handler is asked for /products/7
@@ -48,8 +48,8 @@ func Example() {
 	// a product - mayfly; fwd=uri-miss
 }
 
-// Two reports are missing, and the handler does one at a time: the second waits for its turn, and is a 503 if it gets none within
-// the time that its client has, or within LoadTimeout. Without LoadLimit, how many run at once is found while they run.
+// Two reports are missing, and the handler makes one at a time. The second request waits for its turn, and gets a 503 if its client's
+// deadline or LoadTimeout passes first. Without LoadLimit, the cache finds out by itself how many may run at once.
 func ExampleOptions_loadLimit() {
 	db := mayfly.Must(embedded.Open(embedded.Options{}))
 	ctx := context.Background()
@@ -76,7 +76,7 @@ func ExampleOptions_loadLimit() {
 		reports.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "http://shop.example"+path, nil))
 		return w.Code, w.Header().Get("Retry-After")
 	}
-	code, _ := get("/report?id=6", time.Minute) // so it is known that what is here is for others
+	code, _ := get("/report?id=6", time.Minute) // so the cache knows that answers of this path can be shared
 	fmt.Println(code)
 	go func() { code, _ := get("/report?id=7", time.Minute); first <- code }()
 	<-begun
@@ -112,7 +112,7 @@ func ExampleNew() {
 	// public, max-age=600 - true
 }
 
-// A handler says which parameters of the query it looks at, and what is stored of one URL answers the others.
+// A handler says which parameters of the query it looks at, so that the stored answer for one URL serves equivalent ones.
 func ExampleOptions_noVarySearch() {
 	db := mayfly.Must(embedded.Open(embedded.Options{}))
 	ctx := context.Background()
@@ -138,8 +138,8 @@ func ExampleOptions_noVarySearch() {
 	// product 8 false
 }
 
-// Reads of clients that are logged in go around the cache: what was stored for anonymous clients is not for them. Everything else goes through it,
-// as requests that change something void what they change.
+// Reads of logged-in clients bypass the cache, because pages stored for anonymous clients are not for them. Everything else goes through it:
+// requests that change something invalidate what they change.
 func Example_loggedIn() {
 	db := mayfly.Must(embedded.Open(embedded.Options{})) // stands for a redis.NewClient
 	ctx := context.Background()

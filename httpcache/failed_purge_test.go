@@ -20,7 +20,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// outages are ways in which Redis does not do a purge, each with its end.
+// outages are ways in which Redis fails to do a purge, each with its end.
 var outages = map[string]func(srv *redistest.Server) (over func()){
 	"hung": func(srv *redistest.Server) func() { srv.Hang(); return srv.Thaw },
 	"refuses": func(srv *redistest.Server) func() {
@@ -41,8 +41,8 @@ var failedTargets = map[string][]httpcache.Target{
 	"all":    {{URL: "http://shop.example/other"}, {Tag: "other"}, {Prefix: "http://shop.example/p/"}},
 }
 
-// A purge that failed is done when Redis is back, and until then this process serves nothing that it would have removed.
-func TestAPurgeThatFailsIsMadeUpFor(t *testing.T) {
+// A purge that failed is repeated when Redis is back. Until then this process serves nothing that the purge would have removed.
+func TestAFailedPurgeIsDoneLater(t *testing.T) {
 	for outage, begin := range outages {
 		for name, targets := range failedTargets {
 			for vary, local := range map[string]bool{"": true, "X-Color": false} {
@@ -107,7 +107,7 @@ func TestAPurgeThatFailsIsMadeUpFor(t *testing.T) {
 	}
 }
 
-// What runs while a purge fails may be stored later, and is not served: a load that began before it, and a renewal.
+// A load or a renewal that runs while a purge fails may store its answer later, but that answer is not served.
 func TestALoadBesideAPurgeThatFails(t *testing.T) {
 	for outage, begin := range outages {
 		for name, targets := range failedTargets {
@@ -145,7 +145,7 @@ func TestALoadBesideAPurgeThatFails(t *testing.T) {
 	}
 }
 
-// Groups that an answer voids are remembered as well, and so is what a closing cache has not done yet.
+// Groups that an answer invalidates are remembered too, and a closing cache still does what is left.
 func TestCloseDoesWhatFailed(t *testing.T) {
 	for name, void := range map[string]func(c *httpcache.Cache, h http.Handler){
 		"an answer's groups": func(_ *httpcache.Cache, h http.Handler) {
@@ -187,7 +187,7 @@ func TestCloseDoesWhatFailed(t *testing.T) {
 	}
 }
 
-// What there is no room for is forgotten, and the error and an event say so.
+// A failed purge without room to be remembered is forgotten, and the error and an event say so.
 func TestMorePurgesFailThanAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv, opt, events := impatient(t)
@@ -214,7 +214,7 @@ func TestMorePurgesFailThanAreRemembered(t *testing.T) {
 	})
 }
 
-// A part of a query may be anywhere in another that is one with it.
+// A part of a query may stand anywhere in an equivalent query.
 func TestAPurgeOfAQueryThatFails(t *testing.T) {
 	for name, target := range map[string]httpcache.Target{"URL": {URL: "http://a.example/p?b=2&a=1"}, "Prefix": {Prefix: "http://a.example/p?b"}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestAPurgeOfAQueryThatFails(t *testing.T) {
 	}
 }
 
-// While Redis does not answer, pages with tags are shared by those who ask together, as others are, and nothing is said of their tags.
+// While Redis does not answer, concurrent requests share pages with tags as they share others, and the tags are not checked.
 func TestTaggedPagesInAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv, opt, events := impatient(t)
@@ -267,7 +267,7 @@ func TestTaggedPagesInAnOutage(t *testing.T) {
 	})
 }
 
-// Redis answers, but not which purges there were: that is said, once for all pages.
+// Redis answers, but cannot tell which purges there were: one event for all pages says so.
 func TestWhichPurgesThereWereIsNotKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv, opt, events := impatient(t)
@@ -294,7 +294,7 @@ func TestWhichPurgesThereWereIsNotKnown(t *testing.T) {
 	})
 }
 
-// The same with real servers, of which one is stopped and goes on: it then gets what it was sent meanwhile.
+// The same with real servers, one of which is stopped and continued: it then receives what was sent to it meanwhile.
 func TestAPurgeOfAServerThatIsStopped(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T) (rdb redis.UniversalClient, owner func(key string) *realredis.Server){
 		"single": func(t *testing.T) (redis.UniversalClient, func(string) *realredis.Server) {

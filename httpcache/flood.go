@@ -8,16 +8,16 @@ import (
 )
 
 var (
-	errVariants = errors.New("there are more variants than are kept: the one stored first leaves")
-	errFlood    = errors.New("so many new variants are asked for that none is stored for a while")
+	errVariants = errors.New("the URL has more variants than MaxVariants: the one stored first was dropped")
+	errFlood    = errors.New("the URL has so many new variants that none is stored for a while")
 )
 
-// A URL of which clients ask for ever new variants would be written to Redis for each of them, and those that are of use
-// would leave. So when more than four times MaxVariants of one left within SharedPass, and at least 256, new ones are not stored
-// until that is over: they are answered by the handler, and what is stored stays.
+// When clients keep requesting new variants of a URL, each would be written to Redis and push out one that is of use. So when more than four
+// times MaxVariants of a URL's variants, and at least 256, were dropped within SharedPass, new ones are not stored until SharedPass is over. The
+// handler answers them, and the stored variants stay.
 func (o *Options) flood() int { return max(4*o.MaxVariants, 256) }
 
-// tellLeft tells that n variants of a resource left, and whether that was too many just now.
+// tellLeft reports that n variants of a resource were dropped, and whether that has just become a flood.
 func (c *Cache) tellLeft(ctx context.Context, key string, n int) {
 	e := mayfly.Event{Kind: mayfly.KindFill, Outcome: mayfly.OutcomeDropped, Key: key, N: n, Err: errVariants}
 	c.tell(ctx, e)

@@ -21,32 +21,32 @@ import (
 type attempt struct {
 	*exchange
 	fill   filling
-	ctx    context.Context // the handler's
+	ctx    context.Context // the handler's context
 	out    *capture
-	outer  http.Header // what handlers around the cache had set
-	leaves *leaving    // of the client
-	asked  *response   // the stored response that the handler is asked to revalidate; nil: none
+	outer  http.Header // the header as handlers around the cache had set it
+	leaves *leaving    // watches whether the client leaves
+	asked  *response   // the stored response that the handler is to revalidate; nil: none
 	sent   time.Time
-	epoch  int64         // of the purges, when the handler was asked
-	spent  time.Duration // of RedisTimeout, before the handler was asked
+	epoch  int64         // the version of the purges when the handler was called
+	spent  time.Duration // the part of RedisTimeout used before the handler was called
 
 	end    ending
-	given  bool      // given up: the answer is not shared
-	answer *response // what is to be stored, but for its body
-	reason error     // why, where the end is failure
+	given  bool      // sharing was given up: the answer is for this client alone
+	answer *response // what is to be stored, without its body
+	reason error     // why the end is failure
 }
 
 // ending is the result of an attempt.
 type ending uint8
 
 const (
-	passed      ending = iota // the client got it, and nobody else
-	captured                  // the client got it, and it is to be stored
+	passed      ending = iota // the client got the answer, and nobody else does
+	captured                  // the client got the answer, and it is to be stored
 	notModified               // the stored response is still good
 	failure                   // the handler failed, and the stored response stands in
 )
 
-// forward asks the handler, and answers the client. Whatever happens, the claim ends and the waiters are told.
+// forward calls the handler, and answers the client. Whatever happens, the claim ends and the waiters are told.
 func (x *exchange) forward(fill filling) {
 	c := x.cache
 	c.stats.forwarded.Add(1)
@@ -101,8 +101,8 @@ func (x *exchange) forward(fill filling) {
 	stored()
 }
 
-// call calls the handler, with validate to revalidate the stored response. If the handler panics or exits before the client got
-// anything, a stored response may stand in; otherwise the client has got what was written, and the panic goes on.
+// call calls the handler, and with validate asks it to revalidate the stored response. If the handler panics or exits before the client got
+// anything, a stored response may stand in. Otherwise the client keeps what was written, and the panic continues.
 func (a *attempt) call(validate bool) {
 	a.out = a.cache.newCapture(a.w, a.r, a.ctx)
 	a.out.decide, a.out.drop, a.out.leave = a.decide, a.drop, a.leave
@@ -118,7 +118,7 @@ func (a *attempt) call(validate bool) {
 		a.turn.end(admission.Failed)
 		if a.standsIn() && (a.out.mode == undecided || a.out.mode == swallow) {
 			if p := recover(); p != nil {
-				a.end, a.reason = failure, fmt.Errorf("the handler panicked: %v", p)
+				a.end, a.reason, a.exchange.w = failure, fmt.Errorf("the handler panicked: %v", p), a.out.next()
 				return
 			}
 		}
@@ -132,11 +132,12 @@ func (a *attempt) call(validate bool) {
 	defer handBack(a.exchange.r, r)
 	a.next.ServeHTTP(a.out, r)
 	a.out.returned()
+	a.exchange.w = a.out.next()
 	returned = true
 }
 
-// request returns the handler's request: with the cache's conditions if there is a stored response to revalidate, and without conditions
-// if the whole answer is wanted for others.
+// request returns the handler's request. It has the cache's conditions if there is a stored response to revalidate, and no conditions if others
+// want the whole answer.
 func (a *attempt) request(validate bool) *http.Request {
 	r, stored := own(a.r, a.ctx), a.s.response
 	if stored == nil && !(a.fill.wanted() && rfc9111.Conditional(r.Header)) {
@@ -152,7 +153,7 @@ func (a *attempt) request(validate bool) *http.Request {
 	return r
 }
 
-// own returns a copy that the handler may change: the cache decides by the client's request.
+// own returns a copy of r that the handler may change. The cache decides by the client's request.
 func own(r *http.Request, ctx context.Context) *http.Request {
 	theirs := r.WithContext(ctx)
 	theirs.Header = r.Header.Clone()
@@ -163,8 +164,8 @@ func own(r *http.Request, ctx context.Context) *http.Request {
 	return theirs
 }
 
-// handBack copies what the handler has parsed into the original request: handlers around the cache may need it, and net/http removes the
-// files of a form.
+// handBack copies the forms and the pattern that the handler's request got into the original request. Handlers around the cache may need them,
+// and net/http removes the files of a form.
 func handBack(r, theirs *http.Request) {
 	r.Pattern, r.Form, r.PostForm, r.MultipartForm = theirs.Pattern, theirs.Form, theirs.PostForm, theirs.MultipartForm
 }
@@ -175,8 +176,8 @@ func (a *attempt) standsIn() bool {
 	return stored != nil && stored.policy.OnError(a.q, time.Now())
 }
 
-// fails reports whether a status counts as failure: one of StaleOn, or, if the stored response has stale-if-error, one of the
-// four of RFC 5861.
+// fails reports whether a status counts as failure: one of StaleOn or, if the stored response has stale-if-error, one of the
+// four that RFC 5861 names.
 func (a *attempt) fails(status int) bool {
 	if status < 500 || !a.standsIn() {
 		return false
@@ -185,7 +186,7 @@ func (a *attempt) fails(status int) bool {
 		rfc9111.ParseCacheControl(headerOf(a.s.response.header)).StaleIfError.Given
 }
 
-// decide says what to do with the final answer of the handler.
+// decide says what to do with the handler's final answer.
 func (a *attempt) decide(status int, header http.Header) (mode, int) {
 	c, x, now := a.cache, a.exchange, time.Now()
 	if a.asked != nil && status == http.StatusNotModified {
@@ -205,7 +206,7 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 	var reason rfc9111.Reason
 	answered := rfc9111.Exchange{Request: x.r, Status: status, Header: header, Sent: a.sent, Received: now}
 	epoch := a.epoch
-	if !a.fill.stores() { // those who wait get it all the same: a purge lets nobody join them
+	if !a.fill.stores() { // waiters get it anyway: after a purge nobody can join them
 		epoch = max(epoch, 0)
 	}
 	a.answer, reason = c.newResponse(answered, &x.says, x.s.index, saidIn(header, a.outer), epoch)
@@ -240,7 +241,7 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 		x.status.TTL, x.status.HasTTL = a.answer.policy.Left(now), true
 	}
 	header["Cache-Status"] = append(header["Cache-Status"], c.say(x.status))
-	// The client may have sent a condition that the handler did not see.
+	// The client may have sent a condition that was removed from the handler's request.
 	conditions := rfc9111.Conditional(x.r.Header) && (a.fill.wanted() || x.s.response != nil)
 	if status == http.StatusOK && conditions && rfc9111.NotModified(x.r.Header, rfc9111.Canonical(header), now) {
 		rfc9111.StripBody(header)
@@ -249,8 +250,8 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 	return do, status
 }
 
-// newResponse is what is stored of an answer, but for its body, beside what index tells apart; own is what the handler itself has
-// set of its header. It is nil if the answer may not be stored.
+// newResponse returns what is stored of an answer, without its body. index and says tell its variant, and own holds the fields that the handler
+// itself set. It returns nil if the answer may not be stored.
 func (c *Cache) newResponse(x rfc9111.Exchange, says *rfc9111.Selectors, index *item, own said, epoch int64) (*response, rfc9111.Reason) {
 	policy, reason := c.rules.Judge(x)
 	if reason != rfc9111.Storable {
@@ -278,7 +279,7 @@ func (c *Cache) newResponse(x rfc9111.Exchange, says *rfc9111.Selectors, index *
 	return s, rfc9111.Storable
 }
 
-// give gives up on sharing the answer: each waiter asks the handler itself, and the slot says so for a while.
+// give gives up sharing the answer. Each waiter calls the handler itself, and the slot records that for a while.
 func (a *attempt) give(failed bool, why string) {
 	c := a.cache
 	a.end = passed
@@ -295,7 +296,7 @@ func (a *attempt) give(failed bool, why string) {
 	case failed && (a.exchange.s.response != nil || a.fill.renews): // the stored response is still there
 		c.rest(a.r.Context(), a.fill.claim)
 	case a.exchange.s.index != nil:
-		// For a variant only this process remembers it: in Redis, clients could create any number of keys by inventing values.
+		// For a variant only this process remembers it. In Redis, clients could create any number of keys by inventing values.
 		c.passes.Add(a.exchange.s.slot, c.opt.SharedPass)
 		c.release(a.r.Context(), a.fill.claim)
 	default:
@@ -307,8 +308,8 @@ func (a *attempt) give(failed bool, why string) {
 	}
 }
 
-// lone releases the waiters of all processes as soon as the header shows that the answer is for its client alone: in Redis a pass
-// replaces the claim, and a stored answer later replaces the pass.
+// lone releases the waiters of all processes as soon as the header shows that the answer is for its client alone. A pass replaces the claim in
+// Redis, and a stored answer may later replace the pass.
 func (a *attempt) lone() {
 	c, slot, claim := a.cache, a.exchange.s.slot, a.fill.claim
 	c.passes.Add(slot, c.opt.SharedPass) // until the stored record says so itself
@@ -324,7 +325,7 @@ func (a *attempt) lone() {
 	c.behind(a.r.Context(), func(ctx context.Context) { passed <- c.storePass(ctx, slot, claim, c.opt.SharedPass) })
 }
 
-// store stores what was captured, and releases the waiters.
+// store stores the captured answer, and releases the waiters.
 func (a *attempt) store() (wait func()) {
 	if flaw := a.out.flaw(); flaw != nil {
 		a.give(a.exchange.s.response != nil, "truncated")
@@ -336,7 +337,7 @@ func (a *attempt) store() (wait func()) {
 	return a.cache.keepAnswer(a.r.Context(), a.exchange.s, a.fill, a.answer, a.out.held, a.spent)
 }
 
-// complete gives a response its body, with the trailers, the length and the Content-Type that the client got with it.
+// complete gives a response the body, the trailers, the length and the Content-Type that the client got.
 func (r *response) complete(out *capture, rules rfc9111.Rules) {
 	r.body = out.body
 	for name, values := range out.trailers() {
@@ -363,7 +364,7 @@ func (r *response) complete(out *capture, rules rfc9111.Rules) {
 	}
 }
 
-// tellLoad reports how long the handler took, and whether it failed.
+// tellLoad reports how long the handler took and whether it failed.
 func (a *attempt) tellLoad() {
 	a.cache.tell.Done(a.r.Context(), mayfly.Event{Kind: mayfly.KindLoad, Key: a.s.slot, N: 1, Err: a.reason}, a.sent)
 }
@@ -372,5 +373,5 @@ func (a *attempt) tell(kind mayfly.Kind, outcome mayfly.Outcome, err error) {
 	a.cache.tell(a.r.Context(), mayfly.Event{Kind: kind, Outcome: outcome, Key: a.exchange.s.slot, Err: err})
 }
 
-// errAborted says that a handler panicked or exited, and that nothing could stand in.
+// errAborted says that a handler panicked or exited, and that nothing could stand in for its answer.
 var errAborted = errors.New("the handler panicked or exited before its answer was whole")

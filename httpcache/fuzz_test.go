@@ -15,8 +15,8 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// Whatever hosts, paths, queries and selecting fields are, nobody gets what was made for another, and nothing panics. The
-// handler answers with what it was asked; only what a cache may take for the same may differ from what the client asked.
+// Whatever hosts, paths, queries and selecting fields are sent, nobody gets an answer made for another request, and nothing panics. The
+// handler answers with the request it got; this may differ from the client's own only in what a cache may treat as the same.
 func FuzzNobodyGetsAnothers(f *testing.F) {
 	f.Add("/a?b", "/a%3Fb", "h", "h:80", "Foo, Bar", "1", "1, 2")
 	f.Add("/%2F", "//", "h", "H", "foo", "a  b", "ab")
@@ -63,7 +63,7 @@ func FuzzNobodyGetsAnothers(f *testing.F) {
 	})
 }
 
-// question is what a request asks for, without what does not count.
+// question is what a request asks for, without the parts that make no difference.
 func question(r *http.Request, vary string) string {
 	squeeze := strings.NewReplacer(" ", "", "\t", "")
 	q := fmt.Sprintf("%q", identity(r))

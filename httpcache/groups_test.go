@@ -10,7 +10,7 @@ import (
 	"github.com/mayflycache/mayfly/httpcache"
 )
 
-// RFC 9875: an answer says which groups it is in, and the answer to a change which of them it voids, of its own origin.
+// RFC 9875: an answer names the groups it is in, and the answer to a change names the groups of its own origin that it invalidates.
 func TestCacheGroups(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		c := opened(t, options(t, rdb))

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -26,7 +25,7 @@ import (
 
 // twins are servers of one handler: one with a cache before it, and one without.
 type twins struct {
-	with, without *httptest.Server
+	with, without *doorway
 	cache         *httpcache.Cache
 	events        *expect.Events
 	redis         redis.UniversalClient
@@ -41,32 +40,30 @@ func serveTwins(t *testing.T, h http.Handler, change ...func(o *setup)) *twins {
 		f(&opt)
 	}
 	w.cache = must(t)(opt.New())
-	open := func(h http.Handler) *httptest.Server {
-		s := httptest.NewUnstartedServer(h)
-		s.Config.ErrorLog, s.Config.MaxHeaderBytes = log.New(io.Discard, "", 0), 4<<20
+	open := func(h http.Handler) *doorway {
+		d := newDoorway()
+		s := httptest.Server{Listener: d, Config: &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0), MaxHeaderBytes: 4 << 20}}
 		s.Start()
 		t.Cleanup(s.Close)
-		return s
+		return d
 	}
 	w.with, w.without = open(w.cache.Handler(h)), open(h)
 	return w
 }
 
 // raw sends bytes on a connection of their own, and returns all that comes back.
-func raw(t *testing.T, s *httptest.Server, request string) string {
+func raw(t *testing.T, d *doorway, request string) string {
 	t.Helper()
-	conn, err := net.Dial("tcp", s.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, far := newDuplex()
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(60 * time.Second))
+	d.door <- far
 	go io.WriteString(conn, request) // a server that refuses may not read all of it
 	b, _ := io.ReadAll(conn)         // nor end well
 	return string(b)
 }
 
-// What a cache adds to an answer, and what differs by the time; of a stored one, how its body is framed.
+// added are the fields that a cache adds, or that depend on the time; framed are those that say how the body is framed, which differ for stored
+// answers.
 var (
 	added  = []string{"Date: ", "Age: ", "Cache-Status: "}
 	framed = []string{"Content-Length: ", "Transfer-Encoding: "}
@@ -117,7 +114,7 @@ func short(s string) string {
 // target is a request's target and Host, as they come over the wire.
 type target struct{ target, host string }
 
-// targets are what scanners, broken clients and those who would poison a cache send.
+// targets are what scanners, broken clients and attackers who would poison a cache send.
 func targets() (all []target) {
 	many := effort.Times(16<<10, 1<<20) // no rule depends on it
 	for _, host := range []string{"a.example", "A.EXAMPLE", "a.example:80", "a.example:443", "a.example:443:80", "a.example:8080", "a.example:080", "a.example:", "a.example:x",
@@ -135,15 +132,15 @@ func targets() (all []target) {
 		"/" + strings.Repeat("a", 7<<10), "/" + strings.Repeat("a", 9<<10), "/x?" + strings.Repeat("y&", many/2), "/" + strings.Repeat("../", 1<<10), "/" + strings.Repeat("%2e%2e%2f", 1<<10), "/" + strings.Repeat("%61", many/3)} {
 		all = append(all, target{path, "a.example"})
 	}
-	if effort.Race { // which makes each step dear, and does not depend on how long they are
+	if effort.Race { // which makes each step expensive, and finds no more in long ones
 		all = slices.DeleteFunc(all, func(x target) bool { return len(x.target)+len(x.host) > 16<<10 })
 	}
 	return all
 }
 
-// identity is what a handler may tell a request by, in full but for what RFC 3986 and RFC 9110 take for the same: letter case and
-// the default port of a host, the letter case of escapes, escapes of what needs none but dots, and an absolute form of what
-// the connection says anyway. It is written without a look at how keys are made.
+// identity is everything by which a handler may distinguish requests, without what RFC 3986 and RFC 9110 treat as the same: the letter case and
+// the default port of a host, the letter case of escapes, needless escapes except of dots, and an absolute form that repeats what the
+// connection says anyway. It was written without looking at how keys are made.
 func identity(r *http.Request) string {
 	host := strings.ToLower(r.Host)
 	if name, port, err := net.SplitHostPort(host); err == nil && port == "80" && name != "" {
@@ -183,8 +180,8 @@ func cutFold(s, prefix string) (rest string, ok bool) {
 	return s[len(prefix):], true
 }
 
-// Whatever host and target a request has, its client gets byte for byte what it gets without a cache, first and later, and
-// never what another target was answered with.
+// Whatever host and target a request has, its client gets byte for byte the answer that it gets without a cache, the first time and later, and
+// never the answer for another target.
 func TestHostileTargets(t *testing.T) {
 	w := serveTwins(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", fresh)
@@ -214,7 +211,7 @@ func TestHostileTargets(t *testing.T) {
 	if sent := 4 * len(targets()); hits < sent/4 || refused == 0 {
 		t.Errorf("of %d requests %d were hits, %d refused: nothing was tried", sent, hits, refused)
 	}
-	// What has no key is told of: hosts and paths that are none, and what is too long.
+	// An event reports each request without a key: with a malformed host or path, or with one that is too long.
 	bypassed := 0
 	for _, e := range w.events.All() {
 		if e.Kind == mayfly.KindRead && e.Outcome == mayfly.OutcomeBypass {
@@ -226,7 +223,7 @@ func TestHostileTargets(t *testing.T) {
 	if bypassed < 50 {
 		t.Errorf("%d events tell of requests without a key", bypassed)
 	}
-	// Two keys of one Redis never say the same, and none holds what could be taken for the end of a URL.
+	// No key contains anything that could be mistaken for the end of a URL.
 	for _, key := range keysOf(t, w.redis) {
 		if strings.ContainsAny(strings.TrimPrefix(key, "TestHostileTargets:"), " \t\r\n\x00\x7f\"\\") {
 			t.Errorf("key %.200q", key)
@@ -237,7 +234,7 @@ func TestHostileTargets(t *testing.T) {
 	}
 }
 
-// Methods and forms that are not for caches pass as they are.
+// Methods and forms of requests that no cache handles pass unchanged.
 func TestHostileMethods(t *testing.T) {
 	w := serveTwins(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", fresh)
@@ -265,7 +262,7 @@ func TestHostileMethods(t *testing.T) {
 	}
 }
 
-// Options that say that requests are the same are the only ones by which they are.
+// Only the options that declare requests equivalent make them so.
 func TestHostileQueriesSorted(t *testing.T) {
 	w := serveTwins(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", fresh)

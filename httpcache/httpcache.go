@@ -10,19 +10,19 @@
 //
 // What it promises:
 //
-//   - A response is stored only if it says so, by its freshness or a validator, or if [Options.Override] does. By default one that sets a cookie,
-//     is private, or answers a request with Authorization (unless it says that it is for all) is never stored.
-//   - Requests that miss at the same time, in any process, cause one call of the handler. They stop waiting as soon as its answer turns out not
-//     to be for others. With stale-while-revalidate nobody waits.
-//   - Handlers get no more requests at once than they can work on ([Options].LoadLimit), however much is missing. Requests whose answers are for one
-//     client only do not queue.
+//   - A response is stored only if its freshness or a validator allows it, or if [Options.Override] does. By default a response is never stored
+//     if it sets a cookie, is private, or answers a request with Authorization (unless it says that it is for all).
+//   - Requests that miss at the same time, in any process, cause one call of the handler. They stop waiting as soon as its answer turns out
+//     not to be for others. With stale-while-revalidate nobody waits.
+//   - Handlers get no more requests at once than they can work on ([Options].LoadLimit), however many responses are missing. Requests whose
+//     answers are for one client only do not queue.
 //   - A client gets a response while the handler writes it. A client that is slow or leaves neither delays nor ends what others
 //     wait for. A response that was cut short is never stored.
-//   - After Purge returned nil, no answer that the handler was asked for earlier is stored, or served to a later request,
+//   - After Purge returned nil, no answer that was requested from the handler earlier is stored, or served to a later request,
 //     by any process that can hear Redis.
-//   - Redis holds a copy. One that is slow or gone costs a request at most [Options].RedisTimeout, and soon nothing.
+//   - Redis holds a copy. A slow or unreachable Redis costs a request at most [Options].RedisTimeout, and soon nothing.
 //
-// It reports what it did in Cache-Status (RFC 9211), and to the namespace's Observer. docs/http.md has the rest.
+// Cache-Status (RFC 9211) and the namespace's Observer report what it did. docs/http.md has the rest.
 package httpcache
 
 import (
@@ -53,32 +53,33 @@ type Cache struct {
 	prefix string // of the keys in Redis
 
 	guard      *lease.Guard
-	origin     *mayfly.Origin // admits requests that ask the handler
+	origin     *mayfly.Origin // admits the requests that call the handler
 	audiences  *audiences
 	local      *localview.View[string, item]
 	flights    flight.Group[outcome]
 	works      *background.Group
 	beats      beats
-	renewing   chan struct{} // holds one element per renewal that runs
+	renewing   chan struct{} // holds one element per running renewal
 	epochs     epochs
 	unremoved  *redelete.Queue // resources and tags
-	unswept    *redelete.Queue // what lies under common beginnings
+	unswept    *redelete.Queue // common beginnings of keys
 	quiet      *recently.Keys  // renewals that another process makes, or that failed
-	passes     *recently.Keys  // slots whose answers were not for others, where Redis does not say so
-	crowded    *recently.Keys  // resources for which there was no room lately
+	passes     *recently.Keys  // slots whose answers were for one client alone, as far as Redis does not say so
+	crowded    *recently.Keys  // resources for which there was no room recently
 	bodies     bodies
 	reports    reports
-	left       *recently.Keys // how many variants of a resource were dropped lately
+	left       *recently.Keys // how many variants of a resource were dropped recently
 	selections selections
+	familiar   *familiar
 	tell       events.Teller
-	stats      *counters // separate, so that an observer of local hits keeps nothing else of a closed cache
+	stats      *counters // separate, so that an observer of local hits keeps nothing else of a closed cache alive
 }
 
 // New returns a cache of responses, whose method [Cache.Handler] is the middleware. It does no I/O.
 //
-// ns says where responses are kept; its TTL bounds for how long, whatever a response says of itself, and for how long one
-// is served that another process stored for longer. Local and Observer are used if set. Key, Codec, Clone, Cost, Plain and Jitter have no meaning
-// here and must be zero. So must MaxTTL, since TTL is the bound already.
+// ns says where responses are kept. Its TTL bounds for how long, whatever lifetime a response names, and for how long this process serves a
+// response that another process stored for longer. Local and Observer are used if set. Key, Codec, Clone, Cost, Plain and Jitter have no meaning
+// here and must be zero. MaxTTL must be zero too, since TTL is the bound already.
 func New(ns mayfly.Namespace[string, []byte], o Options) (*Cache, error) {
 	o = o.withDefaults()
 	if err := o.validate(ns); err != nil {
@@ -93,7 +94,7 @@ func New(ns mayfly.Namespace[string, []byte], o Options) (*Cache, error) {
 		},
 		renewing: make(chan struct{}, o.RenewLimit), stats: new(counters), tell: events.To(ns.Observer, ns.Name),
 		quiet: recently.New(1024), passes: recently.New(1024), left: recently.New(256), crowded: recently.New(1024),
-		bodies: bodies{most: o.MaxInFlight}, audiences: newAudiences(),
+		bodies: bodies{most: o.MaxInFlight}, audiences: newAudiences(), familiar: newFamiliar(),
 	}
 	if c.origin = o.Origin; c.origin == nil {
 		var err error
@@ -101,13 +102,13 @@ func New(ns mayfly.Namespace[string, []byte], o Options) (*Cache, error) {
 			return nil, fmt.Errorf("httpcache: %w", err)
 		}
 	}
-	c.routes, _ = newRoutes(o.Override, o.OverrideOn) // its error was one of validate's
+	c.routes, _ = newRoutes(o.Override, o.OverrideOn) // validate has reported its error already
 	c.works = background.New(mayfly.ErrClosed)
 	c.works.Grace = handBackFor
 	c.unremoved = redelete.New(redelete.Options{Limit: o.Unremoved, Works: c.works, Again: c.removeAgain, Dropped: c.tell.Dropped})
 	c.unswept = redelete.New(redelete.Options{Limit: o.Unremoved, Works: c.works, Again: c.sweepAgain, Dropped: c.tell.Dropped})
 	lo := lease.Options{Redis: c.ns.Redis, Timeout: o.RedisTimeout, Breaker: c.tell.Breaker, Start: c.works.Start, Closing: c.works.Closing(), Waited: c.tell.Waited}
-	// The tier itself would count two or three reads for one answer from a copy.
+	// The tier itself would count two or three reads for one answer that is served from a copy.
 	if c.local = localview.Of[item](c.ns, c.stats.local.Load); c.local != nil {
 		lo.Pushes, lo.Moved = c.local.Watch, c.local.Moved
 	}
@@ -116,8 +117,8 @@ func New(ns mayfly.Namespace[string, []byte], o Options) (*Cache, error) {
 	return c, nil
 }
 
-// Handler returns next behind the cache. Several handlers may share a cache, where their hosts and paths differ. It panics if next is
-// nil, as [http.ServeMux.Handle] does: at the start of a program, not at its first request.
+// Handler returns next behind the cache. Several handlers may share a cache if their hosts or paths differ. It panics if next is
+// nil, as [http.ServeMux.Handle] does: at the start of the program, not at its first request.
 func (c *Cache) Handler(next http.Handler) http.Handler {
 	if f, ok := next.(http.HandlerFunc); next == nil || ok && f == nil {
 		panic("httpcache: Handler got a nil handler: give it the one whose answers are to be cached")
@@ -125,9 +126,10 @@ func (c *Cache) Handler(next http.Handler) http.Handler {
 	return &handler{c, next}
 }
 
-// Close waits for background work; when ctx ends it cancels the rest and returns ctx's error. It tries once more what a
-// failed [Cache.Purge] left, and if some of it fails again the error counts that. Running handlers continue and their clients get the answers, which
-// are not stored, so other processes stop waiting for them. Later requests go to their handlers. Closing again is fine. The Redis client stays open: it is the caller's.
+// Close waits for background work. When ctx ends it cancels the rest and returns ctx's error. It tries once more the removals that a failed
+// [Cache.Purge] left, and if some of them fail again the error says how many. Running handlers continue. Their clients get the answers, which are
+// not stored, and other processes stop waiting for them. Later requests go to their handlers. Closing again is fine. The Redis client stays open:
+// it is the caller's.
 func (c *Cache) Close(ctx context.Context) error {
 	c.abandon()
 	err := c.works.Close(ctx)

@@ -10,31 +10,31 @@ import (
 )
 
 // A body is in memory while its handler writes it, until it is stored, and for as long as its clients take to read it, which they
-// control. So all bodies of a cache share one budget, Options.MaxInFlight. A body without room is written to its client as the handler
-// writes it, at the client's pace, and is not stored; a stored body without room to read it is requested from the handler. A body with
+// control. So all bodies of a cache share one budget, Options.MaxInFlight. A body without room goes to its client while the handler
+// writes it, at the client's pace, and is not stored. If there is no room to read a stored body, the handler is called instead. A body with
 // several readers is in memory once, and counts once.
 
-// uncounted is the size up to which bodies are not counted, about what a connection takes anyway. So small answers are stored and served
+// uncounted is the size up to which bodies are not counted: about as much as a connection takes anyway. So small answers are stored and served
 // even when there is no room.
 const uncounted = 64 << 10
 
-var errNoRoom = errors.New("the bodies in flight take all the memory that they may (MaxInFlight)")
+var errNoRoom = errors.New("the bodies in flight already take all the memory they may (MaxInFlight)")
 
-// bodies are those in flight.
+// bodies are the bodies in flight of a cache.
 type bodies struct {
 	most int64
 
 	mu   sync.Mutex // guards the rest
 	used int64
-	read map[record.ID]*held // those that were read from Redis, or are copies of the local tier
+	read map[record.ID]*held // bodies that were read from Redis, or are copies of the local tier
 }
 
 // held is one body while it has users. A nil held is not counted.
 type held struct {
 	of    *bodies
-	size  int64 // guarded by of.mu, as are the others
+	size  int64 // of.mu guards it and the fields below
 	users int
-	item  item // what was read, if it was
+	item  item // the item that was read, if it was read
 }
 
 // grow makes h larger by n, and reports false if there is no room.
@@ -49,7 +49,7 @@ func (h *held) grow(n int64) bool {
 	return true
 }
 
-// use adds a user to a body; the user must call done. It needs no room, since the body is in memory already.
+// use adds a user, who must call done. It needs no room, since the body is in memory already.
 func (h *held) use() {
 	if h == nil {
 		return
@@ -76,11 +76,11 @@ func (h *held) done() {
 	}
 }
 
-// new returns a body of no size yet, with one user.
+// new returns an empty body with one user.
 func (b *bodies) new() *held { return &held{of: b, users: 1} }
 
-// hold makes room for an item that was read, or shares what another request has read already. It reports false if there is no room;
-// a copy of the local tier is in memory anyway.
+// hold makes room for an item that was read, or shares one that another request has read already. It reports false if there is no room.
+// A copy of the local tier needs no room, since it is in memory anyway.
 func (b *bodies) hold(it *item, copied bool) (h *held, ok bool) {
 	if it.response == nil || len(it.response.body) <= uncounted {
 		return nil, true
@@ -105,7 +105,7 @@ func (b *bodies) hold(it *item, copied bool) (h *held, ok bool) {
 	return h, true
 }
 
-// encode is item's, with room for the record until done is called.
+// encode is item.encode, with room for the record until the caller calls done.
 func (c *Cache) encode(it item, id record.ID, ttl time.Duration) (rec []byte, done func(), err error) {
 	done = func() {}
 	if r := it.response; r != nil && len(r.body) > uncounted {
@@ -122,11 +122,11 @@ func (c *Cache) encode(it item, id record.ID, ttl time.Duration) (rec []byte, do
 	return rec, done, nil
 }
 
-// crowdedFor is how long a resource is not read from Redis after there was no room for it: reading it only to find that out takes memory
+// crowdedFor is how long a resource is not read from Redis after there was no room for it. Reading it just to find that out would take memory
 // too.
 const crowdedFor = time.Second
 
-// lookWithRoom is look for an exchange, whose response has room until the exchange ends or looks again.
+// lookWithRoom is look, and makes room for the response that it finds until the exchange ends or looks again.
 func (x *exchange) lookWithRoom(ctx context.Context) {
 	c := x.cache
 	x.held.done()
@@ -135,7 +135,7 @@ func (x *exchange) lookWithRoom(ctx context.Context) {
 		x.s = sight{own: x.key, key: x.key, slot: x.key, unasked: errNoRoom}
 		return
 	}
-	x.s = c.look(ctx, x.key, &x.says, x.asked, x.unled)
+	c.look(ctx, &x.s, x.key, &x.says, x.asked, x.unled)
 	var ok bool
 	if x.held, ok = c.bodies.hold(&x.s.item, x.s.local); !ok {
 		c.crowded.Add(x.key, crowdedFor)

@@ -33,7 +33,7 @@ func (s *stuck) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// crowdOfStuck lets n clients ask that read nothing, and returns when each is answered as far as it reads; end lets them go.
+// crowdOfStuck sends requests of n clients that read nothing, and returns when each got the beginning of its answer. end lets them go on.
 func crowdOfStuck(n int, h http.Handler, url func(i int) string) (answers []*stuck, end func()) {
 	goOn := make(chan struct{})
 	var began, ended sync.WaitGroup
@@ -60,7 +60,7 @@ func held() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// large is a handler of a body of size bytes, which are nobody's memory.
+// large is a handler whose body has size bytes, which it does not hold in memory.
 func large(size int) *origin {
 	part := bytes.Repeat([]byte("x"), 64<<10)
 	return &origin{serve: func(w http.ResponseWriter, r *http.Request) {
@@ -111,7 +111,7 @@ func TestClientsThatNeverRead(t *testing.T) {
 	}
 }
 
-// What has no room streams to its client, as it is written, and is not stored; when there is room again, it is.
+// An answer for which there is no room streams to its client as it is written, and is not stored. When there is room again, it is stored.
 func TestWithoutRoomAnAnswerStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 256 << 10
@@ -150,7 +150,7 @@ func TestWithoutRoomAnAnswerStreams(t *testing.T) {
 			ends = append(ends, end)
 		}
 		if stored("/second") || events.Count(mayfly.KindFill, mayfly.OutcomeDropped) == 0 {
-			t.Error("without room it is stored, or nobody is told that it is not")
+			t.Error("without room it is stored, or no event reports that it is not")
 		}
 		before := asked
 		server.ClearLog()
@@ -208,7 +208,7 @@ func TestSmallAnswersNeedNoRoom(t *testing.T) {
 	})
 }
 
-// A claim is not kept longer than what it is for takes, whoever still reads.
+// A claim ends with the work that it is for, even if a client is still reading.
 func TestNoHeartBeatAfterTheFill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := redistest.Start(t)

@@ -16,7 +16,7 @@ import (
 )
 
 // Pages over values over a database. After a change the values are deleted first, and the pages that show them after that: a page
-// rendered in between is made of the new value.
+// rendered in between shows the new value.
 func Example_pagesOverValues() {
 	ctx := context.Background()
 	db := mayfly.Must(embedded.Open(embedded.Options{})) // stands for a redis.NewClient

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// leaving decides whether the handler's context ends when its client leaves. It ends at once if the answer is for this client
-// alone, as it would without a cache. While that is not known, and when the answer is for others too, it ends after a while.
+// leaving decides when the handler's context ends after the client left. It ends at once if the answer is for this client alone, as it would
+// without a cache. If that is not known yet, or if the answer is for others too, the context ends after a while.
 type leaving struct {
 	left   func() error // not nil when the client has left
 	cancel context.CancelFunc
@@ -15,7 +15,7 @@ type leaving struct {
 	alone  atomic.Bool // the answer is for this client alone
 }
 
-// newLeaving returns the context for a request whose own is ctx, which outlives that by after at most. end must be called.
+// newLeaving returns the handler's context for a request with context ctx. It outlives ctx by after at most. The caller must call end.
 func newLeaving(ctx context.Context, after time.Duration) (context.Context, *leaving) {
 	free, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	l := &leaving{left: ctx.Err, cancel: cancel}
@@ -30,9 +30,9 @@ func newLeaving(ctx context.Context, after time.Duration) (context.Context, *lea
 	return free, l
 }
 
-// endsHandler says that the answer is for this client alone.
+// endsHandler records that the answer is for this client alone.
 func (l *leaving) endsHandler() {
-	l.alone.Store(true) // before the question whether the client has left, or neither side would cancel
+	l.alone.Store(true) // before the check whether the client has left, or neither side might cancel
 	if l.left() != nil {
 		l.cancel()
 	}

@@ -9,26 +9,26 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// sight is what the cache has for a request.
+// sight is what the cache holds for a request.
 type sight struct {
 	own   string // the key of the URL itself
-	key   string // of the resource, in Redis: own, unless a No-Vary-Search leads elsewhere
-	slot  string // where its answer is or would be: key, or that of a variant
-	item         // what the slot holds; its response, if there is one, fits the request
-	local bool   // and this was a copy of it
+	key   string // of the resource, in Redis: the same as own, unless a No-Vary-Search rule leads elsewhere
+	slot  string // where the answer is, or would be: key, or the key of a variant
+	item         // the record of the slot; its response, if there is one, fits the request
+	local bool   // the record was read from this process's copy
 
-	index    *item  // what key holds, where the answer varies
-	name     string // of the variant that the request asks for
-	unasked  error  // why Redis could not be asked
-	unlisted bool   // there are other variants, and not this one,
-	flooded  bool   // and too many new ones lately: none is stored
+	index    *item  // the record of key, if the answer varies
+	name     string // of the variant that the request selects
+	unasked  error  // why Redis was not asked
+	unlisted bool   // the index has other variants and lacks this one,
+	flooded  bool   // and too many were new lately, so none is stored
 
-	path   string // the key of the record of its path, where that was looked for,
-	search item   // and what it holds
-	unled  bool   // what was found is not for this query
+	path   string // the key of the record of its path, if that was looked for,
+	search item   // and that record
+	unled  bool   // the response that was found is not for this query
 }
 
-// appendSlot appends to a resource's key, which contains no space, what precedes the name in a variant's key.
+// appendSlot appends to a resource's key, which contains no space, the part of a variant's key that precedes the variant's name.
 func (ix *index) appendSlot(key []byte) []byte {
 	return append(append(append(key, ' '), ix.generation...), ' ')
 }
@@ -43,7 +43,7 @@ func (ix *index) slots(key string, names []string) []string {
 	return slots
 }
 
-// atHand returns the response to a request that this process has a copy of, or nil. It allocates nothing for what does not vary.
+// atHand returns this process's copy of the response to a request, or nil. It does not allocate if the response does not vary.
 func (c *Cache) atHand(key []byte, says *rfc9111.Selectors) *item {
 	if c.opt.NoVarySearch {
 		var ok bool
@@ -66,8 +66,8 @@ func (c *Cache) atHand(key []byte, says *rfc9111.Selectors) *item {
 	return it
 }
 
-// fits reports whether a response is the variant for a request and its query. One stored for the client's own URL does not fit a request
-// whose handler sees another URL.
+// fits reports whether a response is the variant for a request and its query. If the handler sees another URL than the client's own, a response
+// stored for the client's own URL does not fit.
 func (r *response) fits(variant string, says *rfc9111.Selectors) bool {
 	return r.variant == variant && (says.Inner == "" || byInner(r.fields)) && r.search.fits(says.Query)
 }
@@ -75,7 +75,7 @@ func (r *response) fits(variant string, says *rfc9111.Selectors) bool {
 // byInner reports whether the handler's URL is among the fields that select a variant. It sorts before all others.
 func byInner(fields []string) bool { return len(fields) > 0 && fields[0] == rfc9111.InnerURL }
 
-// selectors returns the parts of a request that may select a variant.
+// selectors returns the parts of a request that can select a variant.
 func (c *Cache) selectors(r *http.Request, key []byte, inner string) rfc9111.Selectors {
 	says := rfc9111.Selectors{Header: r.Header, Host: r.Host, Inner: inner, AnyOrder: c.opt.AnyLanguageOrder}
 	if c.opt.NoVarySearch {
@@ -85,51 +85,52 @@ func (c *Cache) selectors(r *http.Request, key []byte, inner string) rfc9111.Sel
 	return says
 }
 
-// within bounds the later trips of a request to Redis: together with the first they take RedisTimeout at most.
+// within bounds a request's later round trips to Redis: all of them, the first included, take RedisTimeout at most.
 func (c *Cache) within(ctx context.Context, begun time.Time) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, begun.Add(c.opt.RedisTimeout))
 }
 
-// look finds what there is for a request, here or in Redis. It began at begun.
-// With alone only what is stored under the URL's own key is of use.
-func (c *Cache) look(ctx context.Context, key string, says *rfc9111.Selectors, begun time.Time, alone bool) sight {
-	s := sight{own: key, key: key, slot: key}
+// look looks for a request's response, here and in Redis, and puts it into s. begun is when the look began.
+// With alone it uses only what is stored under the URL's own key.
+func (c *Cache) look(ctx context.Context, s *sight, key string, says *rfc9111.Selectors, begun time.Time, alone bool) {
+	*s = sight{own: key, key: key, slot: key}
 	if c.isUnremoved(key) {
 		s.unasked = errUnremoved
-		return s
+		return
 	}
 	if !c.opt.NoVarySearch {
-		return c.lookAt(ctx, s, says, begun)
+		c.lookAt(ctx, s, says, begun)
+		return
 	}
-	if local := c.follow(ctx, &s, says); !local {
+	if local := c.follow(ctx, s, says); !local {
 		var cancel context.CancelFunc
 		ctx, cancel = c.within(ctx, begun)
 		defer cancel()
 	}
-	own := s
+	if s.unasked != nil {
+		return
+	}
+	own := *s
 	own.key, own.slot = key, key
-	switch {
-	case s.unasked != nil:
-		return s
-	case alone:
-		return c.lookAt(ctx, own, says, begun)
+	if !alone {
+		if c.lookAt(ctx, s, says, begun); !s.unled || s.key == key {
+			return
+		}
 	}
-	if s = c.lookAt(ctx, s, says, begun); s.unled && s.key != key {
-		return c.lookAt(ctx, own, says, begun)
-	}
-	return s
+	*s = own
+	c.lookAt(ctx, s, says, begun)
 }
 
-// lookAt is look at s.key.
-func (c *Cache) lookAt(ctx context.Context, s sight, says *rfc9111.Selectors, begun time.Time) sight {
+// lookAt is look for the key s.key.
+func (c *Cache) lookAt(ctx context.Context, s *sight, says *rfc9111.Selectors, begun time.Time) {
 	key := s.key
-	if s.item, s.local, s.unasked = c.see(ctx, key); s.unasked != nil || s.item.index == nil {
+	if s.local, s.unasked = c.see(ctx, key, &s.item); s.unasked != nil || s.item.index == nil {
 		if s.response != nil && !s.response.fits("", says) {
 			s.unled = !s.response.search.fits(says.Query)
 			s.response, s.unlisted = nil, true
 		}
 		s.pass = s.pass || s.response == nil && c.passes.Has(s.slot)
-		return s
+		return
 	}
 	index := s.item
 	s.index = &index
@@ -140,32 +141,36 @@ func (c *Cache) lookAt(ctx context.Context, s sight, says *rfc9111.Selectors, be
 		ctx, cancel = c.within(ctx, begun)
 		defer cancel()
 	}
-	if s.item, s.local, s.unasked = c.see(ctx, s.slot); s.response != nil && !s.response.fits(want.variant, says) {
+	if s.local, s.unasked = c.see(ctx, s.slot, &s.item); s.response != nil && !s.response.fits(want.variant, says) {
 		s.unled = !s.response.search.fits(says.Query)
 		s.response = nil
 	}
 	s.unlisted = s.response == nil
 	s.pass = s.unlisted && c.passes.Has(s.slot)
 	s.flooded = s.unlisted && c.left.Count(key) > c.opt.flood()
-	return s
 }
 
-// see reads what is under one key.
-func (c *Cache) see(ctx context.Context, key string) (it item, local bool, err error) {
+// see reads the record of one key.
+func (c *Cache) see(ctx context.Context, key string, it *item) (local bool, err error) {
+	if c.local == nil {
+		return false, c.familiar.read(ctx, c.guard, key, it)
+	}
 	if at := c.local.AtFull([]byte(key)); at != nil {
-		return *at, true, nil
+		*it = *at
+		return true, nil
 	}
 	ticket := c.local.Begin(key)
 	f, err := c.guard.Look(ctx, key, false)
 	if err != nil {
-		return it, false, err
+		*it = item{}
+		return false, err
 	}
-	it = decode(f)
-	c.keepCopy(key, ticket, it, time.Now().UnixMilli())
-	return it, false, nil
+	*it = decode(f)
+	c.keepCopy(key, ticket, *it, time.Now().UnixMilli())
+	return false, nil
 }
 
-// keepCopy keeps a copy of what was read under ticket t at now, in unix milliseconds, unless nothing was found.
+// keepCopy keeps a copy of what was read under ticket t at now, in unix milliseconds. It keeps nothing if nothing was found.
 func (c *Cache) keepCopy(key string, t localsync.Ticket, it item, now int64) {
 	if it.response != nil || it.index != nil || it.pass || it.search != nil || it.barrier != 0 {
 		c.local.Insert(key, t, it, it.weight(), time.Duration(it.ends-now)*time.Millisecond)

@@ -20,7 +20,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// patient is for tests that are not about time, on machines that are busy with others.
+// patient is the RedisTimeout of tests that are not about time: the machine may be busy.
 var patient = 10 * time.Second
 
 // setup is what a cache is made from.
@@ -31,7 +31,7 @@ type setup struct {
 
 func (s setup) New() (*httpcache.Cache, error) { return httpcache.New(s.Namespace, s.Options) }
 
-// options are those of a cache that keeps out of the way of other tests.
+// options are those of a cache that does not disturb other tests.
 func options(t testing.TB, rdb redis.UniversalClient) setup {
 	return setup{
 		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: strings.ReplaceAll(t.Name(), "/", "_") + ":", TTL: 24 * time.Hour},
@@ -39,7 +39,7 @@ func options(t testing.TB, rdb redis.UniversalClient) setup {
 	}
 }
 
-// must is for constructors; the cache is closed at the end of the test.
+// must unwraps a constructor's result; the cache is closed at the end of the test.
 func must(t testing.TB) func(c *httpcache.Cache, err error) *httpcache.Cache {
 	return func(c *httpcache.Cache, err error) *httpcache.Cache {
 		t.Helper()
@@ -51,7 +51,7 @@ func must(t testing.TB) func(c *httpcache.Cache, err error) *httpcache.Cache {
 	}
 }
 
-// impatient starts a server, and options on it for a short wait, whose events are collected.
+// impatient starts a server, and returns options for it with a short RedisTimeout and the events.
 func impatient(t testing.TB) (*redistest.Server, setup, *expect.Events) {
 	srv, events := redistest.Start(t), new(expect.Events)
 	opt := options(t, srv.Client())
@@ -60,7 +60,7 @@ func impatient(t testing.TB) (*redistest.Server, setup, *expect.Events) {
 	return srv, opt, events
 }
 
-// origin is a handler that counts, and answers what its function writes.
+// origin is a handler that counts its calls and answers by its function.
 type origin struct {
 	mu    sync.Mutex
 	calls int
@@ -117,8 +117,8 @@ func get(t testing.TB, h http.Handler, url string, header ...string) (body, stat
 
 func isHit(status string) bool { return strings.HasPrefix(status, "mayfly; hit") }
 
-// TestMain runs the tests, or one of the processes that they start of this same program, and looks for goroutines of
-// the cache that outlived it.
+// TestMain runs the tests, or one of the processes that they start from this same program, and looks for goroutines of the cache that
+// outlived it.
 func TestMain(m *testing.M) {
 	os.Exit(processes.Main(m, "mayfly/httpcache.(*"))
 }

@@ -27,9 +27,9 @@ type route struct {
 	lifetime time.Duration // as control says
 	swr      time.Duration
 	sie      time.Duration
-	shared   bool // it may be for others at all
+	shared   bool // its answers may be shared at all
 	strict   bool // never stale
-	secret   bool // also what was asked with Authorization is for others
+	secret   bool // answers to requests with Authorization may be shared too
 	search   int  // one in so many answers says that the parameter "u" does not count; 0: none
 }
 
@@ -83,7 +83,7 @@ type wish struct {
 	begun                         time.Time
 }
 
-// looks is all that handlers look at.
+// looks is everything that handlers look at.
 func (w *wish) looks(inner string) string {
 	return strings.Join([]string{w.user, w.color, w.language, w.secret, w.host, inner, w.query}, "|")
 }
@@ -92,7 +92,7 @@ func (w *wish) says(field string) string {
 	return map[string]string{"Cookie": w.user, "X-Color": w.color, "Accept-Language": w.language}[field]
 }
 
-// model knows who may see what.
+// model knows which users may see which answers.
 type model struct {
 	t      testing.TB
 	routes []*route
@@ -105,7 +105,7 @@ type model struct {
 	calls  []*made
 	purges map[string]time.Time // when the latest purge of a URL returned
 	rng    *rand.Rand
-	shared int // answers that somebody else had asked for
+	shared int // answers made for another user's request
 }
 
 func (m *model) chance(n int) bool {
@@ -138,7 +138,7 @@ func newModel(t testing.TB, rng *rand.Rand, slack time.Duration) *model {
 func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	inner := r.URL.Path
 	rt := m.routes[int(inner[len(inner)-1]-'0')]
-	asker, _ := strconv.Atoi(r.Header.Get("X-Wish")) // a renewal in the background has no more of it
+	asker, _ := strconv.Atoi(r.Header.Get("X-Wish")) // a background renewal no longer has it
 	m.mu.Lock()
 	of := m.wishes[asker]
 	m.mu.Unlock()
@@ -209,7 +209,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(body[10:])
 }
 
-// mayServe reports whether an answer is still good for others at a time, or stale as far as it or the client allows.
+// mayServe reports whether an answer may still be shared at a time: fresh, or as stale as the answer or the client allows.
 func (m *model) mayServe(c *made, at time.Time, demands string) bool {
 	if demands == "max-stale" && c.route.lifetime > 0 && !c.route.strict {
 		return true
@@ -226,7 +226,7 @@ func (m *model) mayServe(c *made, at time.Time, demands string) bool {
 	return window >= 0 && c.route.lifetime+c.route.swr+c.route.sie > 0 && slices.ContainsFunc(c.validAt, func(v time.Time) bool { return at.Sub(v) <= window+m.slack })
 }
 
-// wrong says why a user must not see what he was given.
+// wrong says why a user must not see an answer.
 func (m *model) wrong(w *wish, inner string, demands string, body []byte, partial bool) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -270,7 +270,7 @@ func (m *model) wrong(w *wish, inner string, demands string, body []byte, partia
 	case c.cookie:
 		return "it came with a cookie"
 	case c.of.looks(c.inner) == w.looks(inner) && !c.cookie && !strings.Contains(c.route.control, "no-store") && !strings.Contains(c.route.control, "private"):
-		return "" // whoever asks is answered so
+		return "" // the handler answers anybody so
 	case demands == "no-cache":
 		return "a new one was demanded"
 	case !c.route.shared:

@@ -9,7 +9,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// A handler that was forgotten shows when it is mounted, not at the first request.
+// A missing handler is noticed when it is mounted, not at the first request.
 func TestMountNil(t *testing.T) {
 	opt := options(t, redistest.Start(t).Client())
 	for _, next := range []http.Handler{nil, http.HandlerFunc(nil)} {
@@ -17,7 +17,7 @@ func TestMountNil(t *testing.T) {
 	}
 }
 
-// TTL bounds what responses say of themselves; a second bound would say the same.
+// TTL bounds the lifetimes that responses declare, so a second bound would mean the same.
 func TestNoMaxTTL(t *testing.T) {
 	opt := options(t, redistest.Start(t).Client())
 	opt.Namespace.MaxTTL = 2 * opt.Namespace.TTL

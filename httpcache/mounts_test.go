@@ -19,7 +19,7 @@ import (
 
 // A resource is what the client asked for. Handlers around the cache may change the URL that the inner handler sees.
 
-// names is a handler that answers with what it is and what it sees.
+// names is a handler that answers with its own name and the URL that it sees.
 func names(who string) *origin {
 	return &origin{serve: func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
@@ -81,7 +81,7 @@ func TestMountsDoNotMerge(t *testing.T) {
 	})
 }
 
-// One URL of many tenants, whom a middleware tells apart by something that no Vary names.
+// Many tenants share one URL, and a middleware distinguishes them by something that no Vary names.
 func TestTenantsDoNotMerge(t *testing.T) {
 	for name, rewrite := range map[string]func(r *http.Request, tenant string){
 		"path":   func(r *http.Request, tenant string) { r.URL.Path = "/of-" + tenant + r.URL.Path },
@@ -114,7 +114,7 @@ func TestTenantsDoNotMerge(t *testing.T) {
 						synctest.Wait()
 					}
 				}
-				if name == "host" { // nothing says what it was
+				if name == "host" { // nothing tells the original
 					return
 				}
 				expectPurged(t, c, httpcache.Target{URL: "http://example.com/page"}, 1)
@@ -135,7 +135,7 @@ func expectPurged(t *testing.T, c *httpcache.Cache, target httpcache.Target, wan
 	}
 }
 
-// Tenants who ask at once wait for nobody else's page.
+// Concurrent requests of several tenants do not wait for each other's pages.
 func TestTenantsAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		inner := opened(t, options(t, rdb)).Handler(mine("Cache-Control: " + fresh))
@@ -154,7 +154,7 @@ func TestTenantsAtOnce(t *testing.T) {
 	})
 }
 
-// What does not count in the client's URL does not count inside.
+// Query parameters that the options drop do not count below a mount either.
 func TestDroppedParametersBelowAMount(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		opt := options(t, rdb)
@@ -169,7 +169,7 @@ func TestDroppedParametersBelowAMount(t *testing.T) {
 	})
 }
 
-// With any host one, a handler that says that it looks at the host is told them apart.
+// With the option that all hosts are one, a handler that declares that it looks at the host still gets each by itself.
 func TestVaryHost(t *testing.T) {
 	localOrNot(t, func(t *testing.T, opt setup) {
 		opt.AnyHost = true
@@ -189,7 +189,7 @@ func TestVaryHost(t *testing.T) {
 	})
 }
 
-// A purge tells whether there was anything.
+// A purge reports whether it removed anything.
 func TestAPurgeTellsWhatItFound(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		c := opened(t, options(t, rdb))
@@ -206,7 +206,7 @@ func TestAPurgeTellsWhatItFound(t *testing.T) {
 	})
 }
 
-// A port that the scheme implies is none, however the purge or the client spells it, and whatever scheme the cache takes.
+// A scheme's default port makes no difference, however the purge or the client spells it, and whichever scheme the cache assumes.
 func TestAPurgeKnowsDefaultPorts(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		for _, scheme := range []string{"http", "https"} {
@@ -239,7 +239,7 @@ func TestAPurgeKnowsDefaultPorts(t *testing.T) {
 	})
 }
 
-func TestTargetsThatAreNone(t *testing.T) {
+func TestMalformedTargets(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		c := opened(t, options(t, rdb))
 		for target, says := range map[string]string{"ftp://a.example/x": "its scheme is ftp", "/x": "not an absolute URL"} {

@@ -19,7 +19,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// town is a bubble with a cache, for handlers that stand around it.
+// town is a bubble with a cache, for tests of the handlers around it.
 type town struct {
 	*testing.T
 	net     *pipes
@@ -59,7 +59,7 @@ func (t town) get(server, path string, header ...string) (res *http.Response, bo
 	return res, string(b)
 }
 
-// wants looks at an answer: its status, the beginning of its Cache-Status, and its body.
+// wants checks an answer: its status, the beginning of its Cache-Status, and its body.
 func (t town) wants(res *http.Response, body string, status int, how, text string) {
 	t.Helper()
 	if res.StatusCode != status || !strings.HasPrefix(res.Header.Get("Cache-Status"), "mayfly; "+how) || body != text {
@@ -67,7 +67,7 @@ func (t town) wants(res *http.Response, body string, status int, how, text strin
 	}
 }
 
-// A FileServer sends Last-Modified and no freshness: a tenth of the file's age, then it is asked whether there is a newer one.
+// A FileServer sends Last-Modified and no lifetime: its answers are fresh for a tenth of the file's age, and then validated.
 func TestFileServer(t *testing.T) {
 	dir := t.TempDir()
 	write := func(text string, age time.Duration) {
@@ -95,14 +95,14 @@ func TestFileServer(t *testing.T) {
 		ask(416, "hit", "", "Range: bytes=10-")
 		ask(304, "hit", "", "If-Modified-Since: "+modified)
 		write("a new text", 50*time.Second)
-		ask(200, "hit", "0123456789") // for a tenth of what it was old
+		ask(200, "hit", "0123456789") // for a tenth of the file's age
 		time.Sleep(10 * time.Second)
 		ask(200, "fwd=stale; ttl=6; stored", "a new text")
 		time.Sleep(10 * time.Second)
 		ask(200, "fwd=stale; fwd-status=304", "a new text")
 		ask(200, "hit", "a new text")
 
-		for range 2 { // neither says anything of freshness
+		for range 2 { // neither answer declares a lifetime
 			res, _ := t.get(at, "/none.txt")
 			if how := res.Header.Get("Cache-Status"); res.StatusCode != 404 || isHit(how) || strings.Contains(how, "stored") {
 				t.Errorf("no such file: %d %s", res.StatusCode, how)
@@ -155,7 +155,7 @@ func TestGzipHandler(t *testing.T) {
 	}
 }
 
-// A TimeoutHandler answers 503 for a handler that is late: it is not stored, whichever stands before the other.
+// A TimeoutHandler answers 503 when its handler is late. The 503 is not stored, whether the cache stands inside or outside.
 func TestTimeoutHandler(t *testing.T) {
 	for _, x := range []struct {
 		name  string
@@ -196,7 +196,7 @@ func TestTimeoutHandler(t *testing.T) {
 	}
 }
 
-// Server-sent events reach the client one by one, for as long as it listens, and its leaving ends them.
+// Server-sent events reach the client one by one while it listens, and end when it leaves.
 func TestServerSentEvents(t *testing.T) {
 	for _, header := range [][]string{{}, {"Cache-Control: no-cache"}, {"Cache-Control: no-store"}, {"Cache-Control: max-age=60"}} {
 		for _, accept := range []string{"text/event-stream", "*/*"} {
@@ -254,7 +254,7 @@ func TestServerSentEvents(t *testing.T) {
 	}
 }
 
-// A WebSocket is neither looked at nor held up, by a handler that takes the connection and through a proxy.
+// A WebSocket passes untouched and without delay, both when the handler takes the connection and through a proxy.
 func TestWebSocket(t *testing.T) {
 	for _, proxied := range []bool{false, true} {
 		t.Run(fmt.Sprint("through a proxy: ", proxied), func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Frameworks whose handlers return errors answer when the handler has returned: on the writer that it had, or on their own.
-func TestWhoAnswersAfterTheHandler(t *testing.T) {
+// Frameworks whose handlers return errors answer after the handler has returned, on its writer or on their own.
+func TestAnAnswerAfterTheHandlerHasReturned(t *testing.T) {
 	for name, own := range map[string]bool{"on the handler's writer": false, "on their own": true} {
 		inBubble(t, func(t *testing.T, rdb *redis.Client) {
 			calls := 0

@@ -45,7 +45,7 @@ func TestAnOverrideIsForSuccessesOfItsPath(t *testing.T) {
 	})
 }
 
-// Of other statuses it holds for those that are asked for.
+// Of other statuses, the override applies to those that the option names.
 func TestAnOverrideOfOtherStatuses(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		opt := options(t, rdb)
@@ -95,30 +95,60 @@ func TestAnOverrideSaysSomething(t *testing.T) {
 	}
 }
 
-// A HEAD that has nothing to compare says nothing of what is stored.
-func TestAHeadWithoutAnythingToCompareFreshensNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T, rdb *redis.Client) {
-		version := 0
-		h := opened(t, options(t, rdb)).Handler(&origin{serve: func(w http.ResponseWriter, r *http.Request) {
-			set(w.Header(), []string{"Cache-Control: max-age=1"})
-			if r.Method == http.MethodGet {
-				version++
-				fmt.Fprint(w, "version ", version)
+// Only a strong tag in a HEAD's answer proves that the stored response is current. Its other fields are often the same for two versions of a page.
+func TestAHeadWithoutAStrongTagFreshensNothing(t *testing.T) {
+	for _, has := range []string{"", "Date: now", "Last-Modified: Sat, 21 Nov 2026 09:00:00 GMT", "Content-Length: 9"} {
+		inBubble(t, func(t *testing.T, rdb *redis.Client) {
+			version := 0
+			h := opened(t, options(t, rdb)).Handler(&origin{serve: func(w http.ResponseWriter, r *http.Request) {
+				set(w.Header(), []string{"Cache-Control: max-age=1"})
+				if name, value, ok := strings.Cut(has, ": "); ok {
+					w.Header().Set(name, strings.ReplaceAll(value, "now", time.Now().UTC().Format(http.TimeFormat)))
+				}
+				if r.Method == http.MethodGet {
+					version++
+					fmt.Fprint(w, "version ", version)
+				}
+				w.WriteHeader(http.StatusOK)
+			}})
+			get(t, h, "http://a.example/")
+			for range 6 {
+				time.Sleep(500 * time.Millisecond)
+				synctest.Wait()
+				ask(h, "HEAD", "http://a.example/", "Cache-Control: no-cache")
 			}
-		}})
-		get(t, h, "http://a.example/")
-		for range 6 {
-			time.Sleep(500 * time.Millisecond)
-			synctest.Wait()
-			ask(h, "HEAD", "http://a.example/", "Cache-Control: no-cache")
-		}
-		if body, status := get(t, h, "http://a.example/"); body != "version 2" {
-			t.Errorf("after three seconds of HEADs: %q: %s", body, status)
-		}
-	})
+			if body, status := get(t, h, "http://a.example/"); body != "version 2" {
+				t.Errorf("%q: after three seconds of HEADs: %q: %s", has, body, status)
+			}
+		})
+	}
 }
 
-// What a header may not have, a trailer may not have either.
+// An answer that is for its client alone, because it must be validated, stays so whatever a HEAD of another client says.
+func TestAHeadGivesNobodyAnothersPage(t *testing.T) {
+	for _, tag := range []string{"", `"deploy-7"`} {
+		inBubble(t, func(t *testing.T, rdb *redis.Client) {
+			h := opened(t, options(t, rdb)).Handler(&origin{serve: func(w http.ResponseWriter, r *http.Request) {
+				set(w.Header(), []string{"Last-Modified: Sat, 21 Nov 2026 09:00:00 GMT", "Cache-Control: max-age=60"})
+				if tag != "" {
+					w.Header().Set("Etag", tag)
+				}
+				user := r.Header.Get("Cookie")
+				if user != "" {
+					w.Header().Set("Cache-Control", "no-cache")
+				}
+				fmt.Fprint(w, "hello ", user)
+			}})
+			get(t, h, "http://a.example/", "Cookie: alice")
+			ask(h, "HEAD", "http://a.example/")
+			if body, status := get(t, h, "http://a.example/", "Cookie: bob"); body != "hello bob" {
+				t.Errorf("tag %s: bob gets %q: %s", tag, body, status)
+			}
+		})
+	}
+}
+
+// Fields that are forbidden in the header are forbidden in a trailer too.
 func TestTrailersAreStoredAsHeadersAre(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		h := opened(t, options(t, rdb)).Handler(&origin{serve: func(w http.ResponseWriter, r *http.Request) {

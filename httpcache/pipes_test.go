@@ -9,6 +9,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"sync"
+	"time"
 )
 
 // pipes is a network of one bubble.
@@ -20,17 +21,17 @@ type pipes struct {
 
 func newPipes() *pipes { return &pipes{doors: map[string]chan net.Conn{}} }
 
-// serve lets h answer what comes to name.
+// serve lets h answer requests to name.
 func (p *pipes) serve(name string, h http.Handler) string {
-	door := make(chan net.Conn)
-	p.doors[name] = door
+	d := newDoorway()
+	p.doors[name] = d.door
 	srv := &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0)}
 	p.servers = append(p.servers, srv)
-	go srv.Serve(&doorway{door: door, shut: make(chan struct{})})
+	go srv.Serve(d)
 	return name
 }
 
-// client returns a way to all doors.
+// client returns a transport that reaches all doors.
 func (p *pipes) client() *http.Transport {
 	way := &http.Transport{
 		DisableCompression: true,
@@ -73,6 +74,8 @@ type doorway struct {
 	shut chan struct{}
 }
 
+func newDoorway() *doorway { return &doorway{door: make(chan net.Conn), shut: make(chan struct{})} }
+
 func (d *doorway) Accept() (net.Conn, error) {
 	select {
 	case c := <-d.door:
@@ -83,3 +86,20 @@ func (d *doorway) Accept() (net.Conn, error) {
 }
 func (d *doorway) Close() error   { d.once.Do(func() { close(d.shut) }); return nil }
 func (d *doorway) Addr() net.Addr { return &net.UnixAddr{Name: "door"} }
+
+// duplex is one end of a connection that can be closed for writing alone, like TCP's.
+type duplex struct {
+	net.Conn // reads
+	out      net.Conn
+}
+
+func newDuplex() (near, far *duplex) {
+	nearIn, farOut := net.Pipe()
+	farIn, nearOut := net.Pipe()
+	return &duplex{nearIn, nearOut}, &duplex{farIn, farOut}
+}
+
+func (d *duplex) Write(b []byte) (int, error)        { return d.out.Write(b) }
+func (d *duplex) SetWriteDeadline(t time.Time) error { return d.out.SetWriteDeadline(t) }
+func (d *duplex) CloseWrite() error                  { return d.out.Close() }
+func (d *duplex) Close() error                       { d.out.Close(); return d.Conn.Close() }

@@ -8,10 +8,10 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// The answer to a POST is stored if it says that it is what a GET of the same URL gets, and for how long (RFC 9110, section
+// The answer to a POST is stored if it says that it is also the answer to a GET of the same URL, and for how long (RFC 9110, section
 // 9.3.3). Nobody waits for it, and no POST is ever answered from the cache.
 
-// answersGets returns what is to be stored of the answer to a POST, nil if it is not for GETs.
+// answersGets returns what to store of the answer to a POST, or nil if the answer is not for GETs.
 func (c *Cache) answersGets(x rfc9111.Exchange, outer http.Header) *response {
 	if x.Request.Method != http.MethodPost || !c.keys.Self(x.Request, x.Header) {
 		return nil
@@ -19,11 +19,11 @@ func (c *Cache) answersGets(x rfc9111.Exchange, outer http.Header) *response {
 	x.Self = true
 	key, inner, _ := c.keys.AppendKey([]byte(c.prefix), x.Request)
 	says := c.selectors(x.Request, key, inner)
-	answer, _ := c.newResponse(x, &says, nil, saidIn(x.Header, outer), unknown) // which purges it could have missed is not known
+	answer, _ := c.newResponse(x, &says, nil, saidIn(x.Header, outer), unknown) // it is not known which purges the answer may have missed
 	return answer
 }
 
-// storePost stores the answer to a POST, if it is whole, where a GET would find it.
+// storePost stores the answer to a POST where a GET would find it, if the answer is whole.
 func (c *Cache) storePost(r *http.Request, answer *response, out *capture) {
 	key, ok := c.keys.Key(r)
 	if !ok || out.mode != storing || out.flaw() != nil {

@@ -26,8 +26,7 @@ import (
 
 func init() { processes.Roles["front"] = front }
 
-// front is a proxy with a cache and a local tier before the origin of the test. It says where it listens, and purges the
-// tags that it is told.
+// front is a proxy with a cache and a local tier in front of the test's origin. It prints its address, and purges the tags that it reads.
 func front() int {
 	rdb, ctx := processes.Dial(), context.Background()
 	local := mayfly.Must(mayfly.OpenLocal(ctx, mayfly.LocalOptions{Redis: rdb, Prefixes: []string{"http:"}, MaxBytes: 16 << 20}))
@@ -49,7 +48,7 @@ func front() int {
 	return 0
 }
 
-// fronts starts n proxies before o, and returns where they listen.
+// fronts starts n proxies in front of o, and returns their addresses.
 func fronts(t *testing.T, n int, rdb *redis.Client, addr string, o http.Handler) (ps []*processes.Process, urls []string) {
 	s := httptest.NewServer(o)
 	t.Cleanup(s.Close)
@@ -90,7 +89,7 @@ func cached(t *testing.T, url string) bool {
 	return res.StatusCode != http.StatusGatewayTimeout
 }
 
-// 1000 requests at once for one URL, over 4 processes: when nothing is stored, and when what is has expired.
+// 1000 requests at once for one URL, over 4 processes: with nothing stored, and with an expired answer.
 func TestAThousandRequestsAreOne(t *testing.T) {
 	srv := realredis.Start(t, realredis.Options{})
 	var calls, life atomic.Int64
@@ -123,8 +122,8 @@ func TestAThousandRequestsAreOne(t *testing.T) {
 	}
 }
 
-// An empty Redis, four processes, and an origin that works on four requests at a time: it is asked once for each page, everybody is
-// answered, and at once it has no more than it works off in a quarter of LoadTimeout, which is what the limiters allow at most.
+// An empty Redis, four processes, and an origin that works on four requests at a time: it makes each page once, every request is answered,
+// and the origin never has more requests than it completes in a quarter of LoadTimeout, which is the most that the limiters allow.
 func TestAnEmptyRedisAndFourProcesses(t *testing.T) {
 	const pages, takes = 600, 10 * time.Millisecond
 	srv := realredis.Start(t, realredis.Options{})
@@ -160,14 +159,14 @@ func TestAnEmptyRedisAndFourProcesses(t *testing.T) {
 		if n := calls.Load(); n > pages*105/100 {
 			t.Errorf("round %d: the origin saw %d requests for %d pages", round, n, pages)
 		}
-		if n := most.Load(); n > 480 { // 400 a second, and what the first epochs measure of it
+		if n := most.Load(); n > 480 { // 400 a second, with the error of the first epochs' measurements
 			t.Errorf("round %d: the origin saw %d requests at once", round, n)
 		}
 		rdb.FlushAll(t.Context())
 	}
 }
 
-// A purge in one process is seen by the other, also where that has a copy in its memory.
+// A purge in one process takes effect in the other, even if that one has a copy in its memory.
 func TestAPurgeIsSeenByTheOtherProcess(t *testing.T) {
 	srv := realredis.Start(t, realredis.Options{})
 	var version atomic.Int64
@@ -176,7 +175,7 @@ func TestAPurgeIsSeenByTheOtherProcess(t *testing.T) {
 		fmt.Fprint(w, version.Load())
 	}))
 	for round := range 20 {
-		for range 3 { // so that it is in the memory of both
+		for range 3 { // so that both have a copy in memory
 			for _, at := range urls {
 				if body, status := fetch(t, at+"/page"); body != fmt.Sprint(round) {
 					t.Fatalf("round %d: %q, %s", round, body, status)
@@ -188,7 +187,7 @@ func TestAPurgeIsSeenByTheOtherProcess(t *testing.T) {
 		if line, err := ps[0].Line(); line != "purged" {
 			t.Fatal(line, err)
 		}
-		// The push to the other process is on its way when the purge returns.
+		// When the purge returns, the push to the other process is still on its way.
 		expect.Eventually(t, "the other process has heard", func() bool {
 			body, _ := fetch(t, urls[1]+"/page")
 			return body == fmt.Sprint(round+1)

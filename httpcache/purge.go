@@ -15,13 +15,14 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// Target is what a purge voids: one of URL, Prefix and Tag, or a Group of a URL's origin.
+// Target names what a purge voids: one of URL, Prefix and Tag, or a Group of a URL's origin.
 type Target struct {
-	// URL is one resource with all its variants: an absolute URL, as clients ask for it. Both http and https are purged.
+	// URL is one resource with all its variants: an absolute URL, as clients request it. Both http and https are purged.
 	URL string
 
 	// Prefix is every resource whose URL begins with it: "https://example.com/blog/". It is found by a SCAN of all keys of the
-	// database, which is slow: use tags for frequent purges.
+	// database, which is slow: use tags for frequent purges. With Options.SortQuery it may end with a "?" and must not name parameters, since
+	// these are sorted.
 	Prefix string
 
 	// Tag is every response that named it in one of Options.TagFields.
@@ -40,7 +41,7 @@ func (t Target) validate() error {
 	}
 	switch {
 	case named == 0 && t.Group != "":
-		return fmt.Errorf("the group %q has no URL: groups are an origin's, name one of its URLs", t.Group)
+		return fmt.Errorf("the group %q has no URL: a group belongs to an origin, name one of its URLs", t.Group)
 	case named == 0:
 		return errors.New("the Target is empty: set its URL, Prefix or Tag")
 	case named > 1 || t.Group != "" && t.URL == "":
@@ -51,21 +52,21 @@ func (t Target) validate() error {
 	return nil
 }
 
-// Purge voids what is stored for the targets. Once it returned nil, no answer for them that the handler was asked for earlier is
-// stored, or served by any process that hears Redis. If it fails, what may not be void is remembered and purged again when Redis is back, as
-// [Options].Unremoved says; until then this Cache serves none of it. Others go on serving it, in this process too. Purging again does no harm. What Redis refuses for
-// good is not remembered, and served again: a command that its user may not use (NOPERM), or that it does not know. A malformed target is an error
-// of the whole call: nothing was purged.
+// Purge voids what is stored for the targets. After it returned nil, no answer for them that was requested from the handler earlier is
+// stored, or served by any process that hears Redis. If it fails, the cache remembers what may still be valid and purges it again when Redis is
+// back, as [Options].Unremoved says. Until then this Cache serves none of it. Other caches still serve it, in this process too. Purging again
+// does no harm. What Redis refuses permanently is not remembered, and is served again: a command that the connection's user may not use (NOPERM),
+// or that the server does not know. A malformed target is an error of the whole call: nothing was purged.
 //
-// A Redis that does not answer is waited for as long as one request may wait (Options.RedisTimeout), however many targets there are, and after
-// that at once for as long as its breaker is open. Only the search for a Prefix takes longer, while Redis answers.
+// Purge waits for a Redis that does not answer as long as one request may wait (Options.RedisTimeout), however many targets there are. While
+// the breaker is open after that, it does not wait at all. Only the search for a Prefix takes longer, as long as Redis answers.
 func (c *Cache) Purge(ctx context.Context, targets ...Target) error {
 	_, err := c.PurgeFound(ctx, targets...)
 	return err
 }
 
-// PurgeFound is Purge, and returns how many keys it removed from Redis: none if nothing was stored for these URLs, or if they are not
-// spelled as clients spell them. A URL is one key, whatever its variants, and is also counted while it is being loaded; under a prefix
+// PurgeFound is Purge, and returns how many keys it removed from Redis. That is zero if nothing was stored for these URLs, or if they are not
+// spelled as clients spell them. A URL is one key, whatever its variants, and counts too while it is being loaded. Under a prefix
 // each variant is one more. Tags add nothing: responses that have them are void from now on, but are not searched for. If the
 // network lost a reply, found may be too small.
 func (c *Cache) PurgeFound(ctx context.Context, targets ...Target) (found int, err error) {
@@ -106,8 +107,8 @@ func (c *Cache) PurgeFound(ctx context.Context, targets ...Target) (found int, e
 	return found, nil
 }
 
-// keysOf returns the keys of a URL, or their common beginnings, under both schemes. A scheme's default port is left out, but the other
-// scheme's key may contain it, if a proxy in front speaks another scheme than the cache.
+// keysOf returns the keys of a URL, or the beginnings that they share, under both schemes. A scheme's default port is left out, but the other
+// scheme's key may contain it, if a proxy in front of the server speaks another scheme than the cache.
 func (c *Cache) keysOf(text string, isPrefix bool) (keys []string, err error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -115,6 +116,9 @@ func (c *Cache) keysOf(text string, isPrefix bool) (keys []string, err error) {
 	}
 	if u.Host == "" && (u.Scheme == "" || u.Path == "") && !c.opt.AnyHost || u.Path == "" && isPrefix && u.RawQuery != "" {
 		return nil, errors.New("it is not an absolute URL")
+	}
+	if isPrefix && c.opt.SortQuery && u.RawQuery != "" {
+		return nil, errors.New("SortQuery sorts the parameters, and a part of a query would miss some URLs: end it with the \"?\", or name URLs or a tag")
 	}
 	switch strings.ToLower(u.Scheme) {
 	case "http", "https", "":
@@ -131,15 +135,15 @@ func (c *Cache) keysOf(text string, isPrefix bool) (keys []string, err error) {
 		u.Scheme, u.Host = s[0], s[1]
 		key, ok := c.keys.Of(u)
 		if !ok {
-			return nil, errors.New("its host or path is not one")
+			return nil, errors.New("its host or its path is malformed")
 		}
 		keys = append(keys, c.prefix+key)
 	}
 	return keys, nil
 }
 
-// purgeKeys removes resources, and returns which it has not. Their flights are forgotten before the removal, so that nobody joins an earlier
-// request, and after it, for flights that began meanwhile. Variants cannot be reached without their index.
+// purgeKeys removes resources, and returns those it has not removed. It forgets their flights before the removal, so that nobody joins an
+// earlier request, and again after it, for flights that began meanwhile. Variants cannot be reached without their index.
 func (c *Cache) purgeKeys(ctx context.Context, keys []string) (found int, left []string, err error) {
 	if len(keys) == 0 {
 		return 0, nil, nil
@@ -156,7 +160,7 @@ func (c *Cache) purgeKeys(ctx context.Context, keys []string) (found int, left [
 	c.forget(mine) // those that began meanwhile
 	c.local.Changed(ctx, all...)
 	if slices.ContainsFunc(errs[len(keys):], func(err error) bool { return err != nil }) {
-		return found, keys, summary(errs) // it is not known which of them leads where
+		return found, keys, summary(errs) // it is not known where each of them leads
 	}
 	for i, key := range keys {
 		if errs[i] != nil {
@@ -166,8 +170,8 @@ func (c *Cache) purgeKeys(ctx context.Context, keys []string) (found int, left [
 	return found, left, summary(errs)
 }
 
-// purgePrefixes removes what lies under common beginnings of keys, and returns those under which something may be left: after one that
-// failed the next is not tried.
+// purgePrefixes removes what lies under common beginnings of keys, and returns the beginnings under which something may be left. After one has
+// failed it does not try the next.
 func (c *Cache) purgePrefixes(ctx context.Context, prefixes []string) (found int, left []string, err error) {
 	c.forget(removal{under: prefixes})
 	var n atomic.Int64 // of all masters
@@ -187,8 +191,8 @@ func (c *Cache) purgePrefixes(ctx context.Context, prefixes []string) (found int
 	return int(n.Load()), nil, nil
 }
 
-// underQuery returns the key of the record of a path, where a common beginning ends in a query: a part of one may be anywhere in another query
-// that is one with it, so all that the rule of the path leads to is voided.
+// underQuery returns the key of the record of a path, if a common beginning ends in a query. The beginning of one query may be anywhere in an
+// equivalent query, so everything that the path's rule leads to is voided.
 func (c *Cache) underQuery(prefix string) (path string, ofPath bool) {
 	if !c.opt.NoVarySearch || c.queryAt(prefix) == len(prefix) {
 		return "", false

@@ -143,7 +143,7 @@ func targetsThatAreNone(t *testing.T, rdb redis.UniversalClient) {
 	}
 }
 
-// What the handler was asked for before a purge is not stored after it, and nobody joins it.
+// An answer that the handler began before a purge is not stored after it, and no later request joins it.
 func TestAPurgeBeatsALoadInFlight(t *testing.T) {
 	for name, target := range map[string]httpcache.Target{
 		"URL": httpcache.Target{URL: "http://a.example/"}, "Prefix": httpcache.Target{Prefix: "http://a.example/"}, "Tag": httpcache.Target{Tag: "x"},
@@ -180,7 +180,7 @@ func TestAPurgeBeatsALoadInFlight(t *testing.T) {
 						t.Errorf("after the purge: %q", body)
 					}
 					if body := <-loaded; body != "old" {
-						t.Errorf("who waited already: %q", body)
+						t.Errorf("a request that was waiting: %q", body)
 					}
 					synctest.Wait()
 					for range 2 {
@@ -194,7 +194,8 @@ func TestAPurgeBeatsALoadInFlight(t *testing.T) {
 	}
 }
 
-// The same after an answer that was for its client alone: for a while the process remembers that, and Redis, which was purged or emptied, does not.
+// The same after an answer that was for its client alone: the process remembers that for a while, but Redis, which was purged or emptied, does
+// not.
 func TestAPurgeBeatsALoadThatNobodyWaitsFor(t *testing.T) {
 	const url = "http://a.example/"
 	for _, first := range []string{"no-cache", "max-age=0, must-revalidate", "private", "max-age=600"} {
@@ -253,7 +254,7 @@ func TestAPurgeBeatsALoadThatNobodyWaitsFor(t *testing.T) {
 	}
 }
 
-// The body of what the handler found unchanged is as old as it was: a purge of its tag that came before the handler said so voids it.
+// A 304 does not make the stored body younger: a purge of its tag that came before the handler's 304 still removes it.
 func TestAPurgeBeatsAnAnswerThatNothingChanged(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		opt := options(t, rdb)
@@ -263,7 +264,7 @@ func TestAPurgeBeatsAnAnswerThatNothingChanged(t *testing.T) {
 		body := "old"
 		o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
 			set(w.Header(), []string{"Cache-Control: max-age=10", "Cache-Tag: x", "Last-Modified: Sat, 01 Jan 2000 00:00:00 GMT"})
-			if r.Header.Get("If-Modified-Since") != "" { // it was changed within the second
+			if r.Header.Get("If-Modified-Since") != "" { // the page changed within the same second
 				w.WriteHeader(http.StatusNotModified)
 				return
 			}
@@ -272,7 +273,7 @@ func TestAPurgeBeatsAnAnswerThatNothingChanged(t *testing.T) {
 		h := second.Handler(o)
 		get(t, h, "http://a.example/")
 		time.Sleep(20 * time.Second)
-		// The request has found the old page, and that it was not purged; then it is, and then it asks for the version of the purges.
+		// The request finds the old page before it is purged. The purge comes next, and then the request reads the version of the purges.
 		var purged bool
 		client.AddHook(reading{opt.Namespace.Prefix + "purges", func() {
 			if !purged {
@@ -318,7 +319,7 @@ func (r reading) before(cmd redis.Cmder) {
 	}
 }
 
-func TestAnInvalidationThatFailsIsMadeUpFor(t *testing.T) {
+func TestAFailedInvalidationIsDoneLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv, opt, events := impatient(t)
 		v := newVersions("Cache-Control: max-age=600")
@@ -361,5 +362,24 @@ func TestTargets(t *testing.T) {
 		if found, err := c.PurgeFound(t.Context(), target); err == nil || found != 0 || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %d, %v; want %q", target, found, err, want)
 		}
+	}
+}
+
+// SortQuery takes parameters out of the order in which a prefix names them. So it refuses a prefix that names one, and purges all queries of a path.
+func TestAPrefixWithAQueryThatIsSorted(t *testing.T) {
+	opt := options(t, redistest.Start(t).Client())
+	opt.SortQuery = true
+	c := opened(t, opt)
+	h := c.Handler(newVersions("Cache-Control: max-age=600"))
+	get(t, h, "http://a.example/a?b=2&a=1")
+	found, err := c.PurgeFound(t.Context(), httpcache.Target{Tag: "shop"}, httpcache.Target{Prefix: "http://a.example/a?b"})
+	if err == nil || !strings.Contains(err.Error(), "SortQuery") || !strings.Contains(err.Error(), "nothing was purged") || found != 0 {
+		t.Errorf("a prefix that names a parameter: %d, %v", found, err)
+	}
+	if _, status := get(t, h, "http://a.example/a?a=1&b=2"); !isHit(status) {
+		t.Errorf("the refused purge voided it: %s", status)
+	}
+	if found, err := c.PurgeFound(t.Context(), httpcache.Target{Prefix: "http://a.example/a?"}); err != nil || found != 1 {
+		t.Errorf("all queries of a path: %d, %v", found, err)
 	}
 }

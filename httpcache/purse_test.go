@@ -17,7 +17,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// A page over values over a database: with Redis hung, a request waits for it once.
+// A page made from values made from a database: when Redis hangs, a request waits for it only once.
 func TestOneRequestHasOneBudget(t *testing.T) {
 	for _, keep := range []bool{true, false} { // false: the router around the cache gives the budget
 		synctest.Test(t, func(t *testing.T) {

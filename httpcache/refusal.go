@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	maxHeader = 256 << 10 // of a response that is stored, in bytes of its names and values
-	maxTags   = 1 << 10   // of one: each is looked up for a hit
+	maxHeader = 256 << 10 // of a stored response, in bytes of its names and values
+	maxTags   = 1 << 10   // of one response: each is looked up for a hit
 )
 
 var (
@@ -19,17 +19,17 @@ var (
 	errPurgesUnknown = errors.New("redis did not say in time which purges there were, and a page with tags is not stored without that")
 )
 
-// What the RFCs do not speak of, as a cache has no bounds there.
+// Reasons that the RFCs do not have, since they set a cache no bounds.
 const (
 	tooLarge      rfc9111.Reason = "too-large" // its body, or its header
-	noRoom        rfc9111.Reason = "in-flight" // for its body, among those of other requests
-	failedRenewal rfc9111.Reason = "failed"    // in a report: a cache that serves would have gone on with what is there
+	noRoom        rfc9111.Reason = "in-flight" // for its body among those of other requests
+	failedRenewal rfc9111.Reason = "failed"    // in a report: a cache that serves would have continued with the stored response
 	tooManyTags   rfc9111.Reason = "tags"
-	purgesUnknown rfc9111.Reason = "purges-unknown" // one of a tag might be missed
+	purgesUnknown rfc9111.Reason = "purges-unknown" // a purge of one of its tags might be missed
 )
 
-// refused tells why an answer is not stored, if that is not what its handler wanted: a bound was reached, or its header is
-// broken. Nobody is told again while it is remembered that the answer is not for others.
+// refused reports why an answer is not stored, if its handler wanted it stored: a bound was reached, or its header is broken. While the cache
+// remembers that the answer is not for others, it does not report that again.
 func (a *attempt) refused(reason rfc9111.Reason, x rfc9111.Exchange) {
 	if a.cache.ns.Observer == nil || a.exchange.s.pass || !a.fill.wanted() {
 		return
@@ -39,7 +39,7 @@ func (a *attempt) refused(reason rfc9111.Reason, x rfc9111.Exchange) {
 		a.tell(mayfly.KindFill, mayfly.OutcomeDropped, errTooLarge)
 	case tooManyTags:
 		a.tell(mayfly.KindFill, mayfly.OutcomeDropped, errTags)
-	case purgesUnknown: // it is not about this page, so one is told of for all
+	case purgesUnknown: // the reason is not this page, so one event reports it for all
 		if c := a.cache; !c.passes.Has(c.epochKey()) {
 			c.passes.Add(c.epochKey(), c.opt.SharedPass)
 			a.tell(mayfly.KindFill, mayfly.OutcomeDropped, errPurgesUnknown)
@@ -60,7 +60,7 @@ func (a *attempt) leave(header http.Header) {
 	header["Cache-Status"] = append(header["Cache-Status"], a.cache.say(a.exchange.status))
 }
 
-// drop is called when what is captured is not kept any more.
+// drop is called when the captured answer is no longer kept.
 func (a *attempt) drop(why error) {
 	detail := string(tooLarge)
 	switch why {

@@ -15,10 +15,10 @@ import (
 
 const noScan = "NOPERM User pages has no permissions to run the 'scan' command"
 
-// What the server will never do is not repeated, and does not keep the pages out of the cache: an error and an event say so.
+// A purge that the server will always refuse is not repeated, and does not keep pages out of the cache: an error and an event report it.
 func TestAPurgeThatIsForbiddenIsNotRemembered(t *testing.T) {
 	for name, why := range map[string]string{"forbidden": noScan, "unknown": "ERR unknown command 'scan', with args beginning with: '0'", "not now": "ERR not now"} {
-		for _, later := range []bool{false, true} { // refused at once, or when it is repeated
+		for _, later := range []bool{false, true} { // refused at once, or only when repeated
 			synctest.Test(t, func(t *testing.T) {
 				srv, opt, events := impatient(t)
 				h := opened(t, opt)
@@ -30,7 +30,7 @@ func TestAPurgeThatIsForbiddenIsNotRemembered(t *testing.T) {
 					srv.KillConnections()
 				}
 				err := h.Purge(t.Context(), httpcache.Target{Prefix: "http://shop.example/p/"}, httpcache.Target{Tag: "x"})
-				if err == nil || !later && name != "not now" && (!strings.Contains(err.Error(), "refuses 4 of its keys for good") || !strings.Contains(err.Error(), why)) {
+				if err == nil || !later && name != "not now" && (!strings.Contains(err.Error(), "refuses 4 of its keys permanently") || !strings.Contains(err.Error(), why)) {
 					t.Errorf("%s: the error is %v", name, err)
 				}
 				srv.Refuse(false)
@@ -60,7 +60,7 @@ func TestAPurgeThatIsForbiddenIsNotRemembered(t *testing.T) {
 	}
 }
 
-// Close says how much it could not do.
+// Close reports how many purges it could not do.
 func TestCloseSaysWhatItCouldNotDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv, opt, _ := impatient(t)
@@ -79,7 +79,7 @@ func TestCloseSaysWhatItCouldNotDo(t *testing.T) {
 	})
 }
 
-// An error says once what happened to all its keys.
+// An error that affects many keys is reported once.
 func TestTheErrorOfAPurgeOfManyIsShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv, opt, _ := impatient(t)
@@ -99,7 +99,7 @@ func TestTheErrorOfAPurgeOfManyIsShort(t *testing.T) {
 	})
 }
 
-// One target that is none fails the call before anything is done.
+// One invalid target fails the call before anything is done.
 func TestNothingIsPurgedBesideAMalformedTarget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, opt, _ := impatient(t)

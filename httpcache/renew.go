@@ -13,8 +13,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// renewAfter renews the response that x found, after the client was answered, unless another renewal runs or too many do. The handler is
-// called with x's request, which routers and middlewares still own.
+// renewAfter renews the response that x found, after x has answered the client. It does nothing if another renewal runs or too many do. The
+// handler is called with x's request, which routers and middlewares still own.
 func (x *exchange) renewAfter() {
 	f, end := x.leadRenewal()
 	if f == nil {
@@ -25,7 +25,7 @@ func (x *exchange) renewAfter() {
 	x.copy(x.r.Context()).renewNow(f)
 }
 
-// renewBehind renews it in the background, and never waits. The handler is called with a copy of the request, since the
+// renewBehind renews the response in the background, and never waits. The handler is called with a copy of the request, since the
 // original ends with its own handler.
 func (x *exchange) renewBehind() {
 	f, end := x.leadRenewal()
@@ -43,7 +43,8 @@ func (x *exchange) renewBehind() {
 	}
 }
 
-// leadRenewal returns the flight of a renewal that x should make, and the function that ends it; nil if another request makes it, or if too many run.
+// leadRenewal returns the flight of a renewal that x should make, and the function that ends it. It returns nil if another request makes the
+// renewal, or if too many run.
 func (x *exchange) leadRenewal() (f *flight.Flight[outcome], end func()) {
 	c := x.cache
 	if c.quiet.Has(x.s.slot) {
@@ -61,12 +62,12 @@ func (x *exchange) leadRenewal() (f *flight.Flight[outcome], end func()) {
 		return nil, nil
 	}
 	return f, func() {
-		f.Land(outcome{again: true}, nil) // unless it has landed
+		f.Land(outcome{again: true}, nil) // has no effect if it has landed
 		<-c.renewing
 	}
 }
 
-// copy returns the same exchange with another context, whose answer is discarded.
+// copy returns the same exchange with another context. Its answer is discarded.
 func (x *exchange) copy(ctx context.Context) *exchange {
 	c, r := x.cache, x.r.Clone(ctx)
 	r.Method, r.Body, r.ContentLength, r.TransferEncoding, r.Trailer = http.MethodGet, http.NoBody, 0, nil, nil
@@ -82,7 +83,7 @@ func withoutConditions(h http.Header) {
 	}
 }
 
-// background is the context of a request in the background, but for its end: what net/http itself has put there.
+// background returns a context for a request in the background. It has the values that net/http itself put there, and does not end.
 func (x *exchange) background() context.Context {
 	ctx := context.Background()
 	for _, key := range []any{http.ServerContextKey, http.LocalAddrContextKey} {
@@ -93,7 +94,7 @@ func (x *exchange) background() context.Context {
 	return ctx
 }
 
-// renewNow renews, if this process gets to do it.
+// renewNow renews the response, if this process gets the claim.
 func (x *exchange) renewNow(f *flight.Flight[outcome]) {
 	c := x.cache
 	ctx, cancel := c.works.On(x.r.Context())
@@ -102,7 +103,7 @@ func (x *exchange) renewNow(f *flight.Flight[outcome]) {
 	defer cancelRun()
 	x.r = x.r.WithContext(ctx)
 	begun := time.Now()
-	x.asked = begun.Add(c.opt.RedisTimeout) // nobody waits: each trip gets the full timeout
+	x.asked = begun.Add(c.opt.RedisTimeout) // nobody waits: each round trip gets the full timeout
 	e := mayfly.Event{Kind: mayfly.KindRefresh, Outcome: mayfly.OutcomeOK, Key: x.s.slot}
 	ended := false
 	defer func() {
@@ -128,7 +129,7 @@ func (x *exchange) renewNow(f *flight.Flight[outcome]) {
 		c.tell.Backend(ctx, x.s.slot, a.Err)
 		c.release(ctx, a.Claim)
 		e.Outcome, e.Err = mayfly.OutcomeFailed, a.Err
-	case a.Claim == nil: // another process does it, did it, or failed lately
+	case a.Claim == nil: // another process renews it, has renewed it, or failed recently
 		e.Outcome = mayfly.OutcomeRefused
 	default:
 		x.forward(filling{claim: a.Claim, flight: f})

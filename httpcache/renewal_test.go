@@ -27,7 +27,7 @@ func (f *flushed) Flush() { f.at = time.Now() }
 
 type stateKey struct{}
 
-// A router around the cache puts its state into the request's context, and takes it back when the request is over.
+// A router around the cache puts its state into the request's context, and reuses that state when the request is over.
 func TestARenewalIsOnTheLiveRequest(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		var events expect.Events
@@ -60,7 +60,7 @@ func TestARenewalIsOnTheLiveRequest(t *testing.T) {
 		})
 		time.Sleep(time.Second)
 		leave()
-		for range 10 { // meanwhile the others are served
+		for range 10 { // meanwhile other requests are served
 			if body, status := get(t, router, "http://a.example/users/7"); body != "user 7, version 1" || !isHit(status) {
 				t.Errorf("stale: %q, %s", body, status)
 			}

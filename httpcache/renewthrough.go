@@ -15,9 +15,9 @@ import (
 // renewal marks the request of a renewal on its way from Options.Renew to the cache.
 type renewal struct {
 	cache  *Cache
-	of     *exchange // that found the response stale
+	of     *exchange // the exchange that found the response stale
 	flight *flight.Flight[outcome]
-	same   atomic.Bool // it arrived at the cache as the same request
+	same   atomic.Bool // the request arrived at the cache as the same request
 }
 
 type renewalKey struct{}
@@ -28,16 +28,16 @@ func renewalOf(r *http.Request) *renewal {
 }
 
 // Renews reports whether r is a renewal that the cache has sent to its [Options].Renew. Its header is that of a request that the cache
-// was allowed to answer, so a middleware around the cache may take it for one that it has let through already: it need not ask
+// was allowed to answer, so a middleware around the cache may treat it as one that it has admitted already: it need not ask
 // for credentials, count it against a client's limit or record a visit.
 func (c *Cache) Renews(r *http.Request) bool {
 	m := renewalOf(r)
 	return m != nil && m.cache == c
 }
 
-var errNotArrived = errors.New("the renewal did not come from Options.Renew to the cache as the request that was to be renewed")
+var errNotArrived = errors.New("the renewal did not arrive from Options.Renew at the cache as the request that was to be renewed")
 
-// renewThrough renews the response that x found by a request through Options.Renew, and never waits.
+// renewThrough renews the response that x found, by a request through Options.Renew, and never waits.
 func (x *exchange) renewThrough() {
 	f, end := x.leadRenewal()
 	if f == nil {
@@ -52,7 +52,7 @@ func (x *exchange) renewThrough() {
 		defer done()
 		begun := time.Now()
 		defer func() {
-			p := recover() // from a handler around the cache: renewNow handles those inside
+			p := recover() // from a handler around the cache: renewNow handles panics inside it
 			if m.same.Load() && p == nil {
 				return
 			}
@@ -67,7 +67,7 @@ func (x *exchange) renewThrough() {
 	}
 }
 
-// outermost returns x's request as its client sent it, without conditions; nil if that is not known.
+// outermost returns x's request as its client sent it, without conditions, or nil if that is not known.
 func (x *exchange) outermost(ctx context.Context) *http.Request {
 	u := rfc9111.ClientURL(x.r)
 	if u == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
-// A renewal that goes through the outermost handler has all that routers and middlewares give to a request.
+// A renewal through the outermost handler has everything that routers and middlewares add to a request.
 func TestARenewalThroughTheOutermostHandler(t *testing.T) {
 	for name, x := range map[string]struct {
 		around  func(w http.ResponseWriter, r *http.Request, next http.Handler) // of a renewal
@@ -74,7 +74,7 @@ func TestARenewalThroughTheOutermostHandler(t *testing.T) {
 					case r.Header.Get("Authorization") == "":
 						w.WriteHeader(http.StatusUnauthorized)
 					default:
-						r.Header.Del("Authorization") // it is let through
+						r.Header.Del("Authorization") // the request is accepted
 						mux.ServeHTTP(w, r)
 					}
 				})
@@ -108,7 +108,7 @@ func TestARenewalThroughTheOutermostHandler(t *testing.T) {
 	}
 }
 
-// Two ways to renew are one too many.
+// The two options for renewals exclude each other.
 func TestOneWayToRenew(t *testing.T) {
 	opt := options(t, nil)
 	opt.Namespace.Redis = redis.NewClient(&redis.Options{})

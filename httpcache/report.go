@@ -20,27 +20,27 @@ import (
 // With Options.Report the cache decides and stores as always, and the handler answers every request. The handler's answer is
 // compared with what the cache would have served: from the store, or, for simultaneous requests, the answer they would have waited for.
 
-// RouteReport says what the cache would have shared on one route.
+// RouteReport says how many answers the cache would have shared on one route.
 type RouteReport struct {
 	Route    string // the pattern of an [http.ServeMux], or the first segment of the path where there is none
 	Requests int    // that the cache could have answered
-	Shared   int    // that it would have answered with what was made for another request
-	Differ   int    // of these, to which the handler's answer had another status or body
-	Example  string // the URL of the latest that differs
+	Shared   int    // that the cache would have answered with an answer made for another request
+	Differ   int    // of the shared ones, those whose answer from the handler had another status or body
+	Example  string // the URL of the latest one that differed
 }
 
-// Report returns the counts of [Options].Report since the cache was made, the routes that differ most first. A page that changes with time
-// differs from what was stored earlier. A page that differs between simultaneous requests is personal, and must say so before the cache
+// Report returns the counts of [Options].Report since the cache was made, starting with the routes that differ most. A page that changes with
+// time differs from the copy stored earlier. A page that differs between simultaneous requests is personal, and must say so before the cache
 // is turned on.
 func (c *Cache) Report() []RouteReport { return c.reports.list() }
 
-// reports are counted by route.
+// reports are the counts by route.
 type reports struct {
 	mu     sync.Mutex // guards routes
 	routes map[string]*RouteReport
 }
 
-// maxRoutes bounds the routes that are counted separately; the others are counted as one.
+// maxRoutes bounds the routes that are counted separately. All others are counted as one.
 const maxRoutes = 1000
 
 func (rs *reports) add(route string, count func(r *RouteReport)) {
@@ -83,12 +83,12 @@ func routeOf(r *http.Request) string {
 	return "/" + first
 }
 
-var errDiffers = errors.New("the handler answered something else than what the cache would have served: see Report")
+var errDiffers = errors.New("the handler's answer differs from the one that the cache would have served: see Report")
 
-// seen is a response writer that records what the client gets.
+// seen is a response writer that records the client's response.
 type seen struct {
 	http.ResponseWriter
-	says   string // in Cache-Status
+	says   string // its Cache-Status
 	status int
 	sum    hash.Hash
 }
@@ -125,7 +125,7 @@ func (s *seen) differs(method string, r *response) bool {
 	return method != http.MethodHead && string(s.sum.Sum(nil)) != string(want[:])
 }
 
-// report lets the handler answer, and compares.
+// report lets the handler answer, and compares its answer with the cache's.
 func (x *exchange) report() {
 	c := x.cache
 	x.look(x.r.Context())
@@ -144,7 +144,7 @@ func (x *exchange) report() {
 	switch {
 	case would != nil:
 		s.says = c.opt.Server + "-report; hit"
-		if due { // a cache that serves would renew it by an answer of its own; this one has the client's
+		if due { // a cache that serves would renew it by an answer of its own; a reporting one has the client's answer
 			within, cancel := c.within(x.r.Context(), x.asked)
 			fill = filling{claim: c.guard.Renew(within, x.s.slot, x.s.found).Claim, renews: true}
 			cancel()
@@ -194,7 +194,7 @@ var canceled = func() context.Context {
 	return ctx
 }()
 
-// compare counts a request that would have got a response.
+// compare counts a request that the cache would have answered with a response.
 func (x *exchange) compare(route string, s *seen, would *response) {
 	c, differs := x.cache, s.differs(x.r.Method, would)
 	c.reports.add(route, func(r *RouteReport) {

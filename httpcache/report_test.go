@@ -16,7 +16,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
-// A report tells which routes would give somebody another's page, while everybody gets his own.
+// A report names the routes on which a cache would serve one user another's page, while every user still gets the right one.
 func TestReport(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		var events expect.Events
@@ -71,7 +71,7 @@ func TestReport(t *testing.T) {
 			{Route: "GET /leaks", Requests: 30, Shared: 29, Differ: 27, Example: "http://a.example/leaks"},
 			{Route: "GET /private", Requests: 30},
 			{Route: "GET /public/{page}", Requests: 34, Shared: 33},
-			{Route: "GET /varies", Requests: 30, Shared: 11}, // who waits in vain stores nothing
+			{Route: "GET /varies", Requests: 30, Shared: 11}, // a request that waits in vain stores nothing
 		}
 		if diff := cmp.Diff(want, c.Report()); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
@@ -85,8 +85,8 @@ func TestReport(t *testing.T) {
 	})
 }
 
-// What would be served stale and renewed is renewed by the answer that its client gets: else a report would compare with what a cache that
-// serves has long replaced.
+// Where a serving cache would serve a stale answer and renew it, a report renews it with the answer that its client gets. Otherwise it would
+// compare with an answer that a serving cache has long replaced.
 func TestAReportRenews(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		opt := options(t, rdb)

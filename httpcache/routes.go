@@ -10,14 +10,14 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// routes are the overrides, found as a ServeMux finds handlers.
+// routes are the overrides, matched as a ServeMux matches handlers.
 type routes struct {
 	mux  *http.ServeMux // nil: none
 	says map[string]string
-	on   []int // statuses beside the successes
+	on   []int // statuses besides the successes
 }
 
-// overridable are the statuses, beside the successes, to which an override can apply.
+// overridable lists the statuses, besides the successes, to which an override can apply.
 var overridable = []int{http.StatusMovedPermanently, http.StatusPermanentRedirect, http.StatusNotFound, http.StatusGone}
 
 // newRoutes returns an error for what a ServeMux would panic about.
@@ -47,9 +47,9 @@ func newRoutes(override map[string]string, on []int) (r routes, err error) {
 	return r, nil
 }
 
-// apply gives the response to a request the Cache-Control of its route, if it says nothing of its own. Only a success gets one, and what was
-// asked for: another redirection or failure is not what was meant to be kept. A path that a ServeMux would redirect has no route, and what was asked
-// with credentials is nobody else's.
+// apply gives a response the Cache-Control of its route, if the response has none of its own. Only a success and the statuses of OverrideOn get
+// one: other redirections and failures are not meant to be kept. A path that a ServeMux would redirect has no route. The answer to a request with
+// credentials is for nobody else.
 func (rs routes) apply(r *http.Request, status int, header http.Header, targeted []string) {
 	meant := status >= 200 && status <= 299 || slices.Contains(rs.on, status)
 	if rs.mux == nil || !meant || r.Header["Authorization"] != nil || !clean(r.URL.Path) {
@@ -66,5 +66,5 @@ func (rs routes) apply(r *http.Request, status int, header http.Header, targeted
 	}
 }
 
-// clean reports whether a path is as a ServeMux takes it.
+// clean reports whether a path is in the form that a ServeMux accepts.
 func clean(p string) bool { return p == "" || path.Clean(p) == strings.TrimSuffix(p, "/") || p == "/" }

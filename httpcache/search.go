@@ -13,47 +13,47 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// With Options.NoVarySearch, a record beside the URLs of a path says which parameters of its queries count: the rule that an answer
-// of the path has given by No-Vary-Search. What is asked for under a rule is stored under the path, the record's generation, and what
-// counts of the query:
+// With Options.NoVarySearch, a record beside the URLs of a path holds the rule that says which parameters of its queries matter. An answer of the
+// path has given that rule by No-Vary-Search. An answer to which a rule applies is stored under the path, the record's generation, and the part
+// of the query that matters:
 //
 //	<path> ?                        the record: a rule; or that there is none yet
-//	<path> ?<generation><query>     what URLs that are one by the rule have in common, in place of their own keys
+// <path> ?<generation><query>     shared by the URLs that are equivalent by the rule, in place of their own keys
 //
-// The rule only locates an answer. Whether it may be reused is decided for each request by what that answer itself says, both for stored
-// answers and for waiters. A request that finds an answer for another query continues with the key of its own URL.
+// The rule only locates an answer. Whether the answer may be reused is decided for each request by what the answer itself says, for stored
+// answers and for waiters alike. A request that finds an answer for another query continues with the key of its own URL.
 //
 // An answer with a rule is stored nowhere else, so a purge finds it by any equivalent URL: it removes what is stored under the URL's own
-// key and where the path's rule leads. The answer that brings the first rule was asked for before there was one. It is stored
-// if the record of its path, which was there before the handler was asked, still is: a purge of any URL of the path takes that
-// away. A path has one rule at a time, the latest, and changes it once in SharedPass at most.
+// key and what the path's rule leads to. The answer that brings the first rule was requested before there was a rule. It is stored only
+// if the record of its path, which existed before the handler was called, still exists: a purge of any URL of the path removes that
+// record. A path has one rule at a time, the latest, and changes it at most once in SharedPass.
 
 // searching is the record of a path.
 type searching struct {
-	generation string // a part of the keys; "": there is no rule yet
+	generation string // part of the keys; "": there is no rule yet
 	rule       rfc9111.Search
 }
 
-// unruled is how long a path without a rule keeps a record.
+// unruled is how long the record of a path without a rule is kept.
 const unruled = time.Minute
 
-// searched is what a response says about queries, with the query it was made for.
+// searched is a response's No-Vary-Search rule, with the query that the response was made for.
 type searched struct {
 	rule  rfc9111.Search
 	query string // with its "?", or empty
-	same  string // what counts of it
+	same  string // the part of the query that matters
 }
 
 func newSearched(rule rfc9111.Search, query string) *searched {
 	return &searched{rule, query, rule.Same(query)}
 }
 
-// fits reports whether a response may answer a request with a query. One that does not say is for the URL under whose key it is.
+// fits reports whether a response may answer a request with this query. A response without a rule is for the URL whose key it is stored under.
 func (s *searched) fits(query string) bool {
 	return s == nil || s.query == query || s.rule.Same(query) == s.same
 }
 
-// queryAt is where the query of a key begins.
+// queryAt returns the index at which the query of a key begins.
 func (c *Cache) queryAt(key string) int {
 	if i := strings.IndexByte(key[len(c.prefix):], '?'); i >= 0 {
 		return len(c.prefix) + i
@@ -61,13 +61,13 @@ func (c *Cache) queryAt(key string) int {
 	return len(key)
 }
 
-// pathKey returns the key of the record of the path of a URL, whose key is given.
+// pathKey returns the key of the record of a path, given the key of a URL with that path.
 func (c *Cache) pathKey(key string) string { return key[:c.queryAt(key)] + " ?" }
 
-// maxSame is the longest query that is part of a key as it is.
+// maxSame bounds the length of a query that is put into a key unhashed.
 const maxSame = 200
 
-// under returns the key to which a record leads the URL with the given key: the same key if there is no rule.
+// under returns the key to which a record leads the URL with the given key. Without a rule that is the given key.
 func (s *searching) under(pathKey, query, key string) string {
 	if s == nil || s.generation == "" {
 		return key
@@ -80,7 +80,7 @@ func (s *searching) under(pathKey, query, key string) string {
 	return pathKey + s.generation + same
 }
 
-// followAtHand is follow with this process's copies only; ok is false if they are not enough.
+// followAtHand is follow with only this process's copies. ok is false if the copies do not suffice.
 func (c *Cache) followAtHand(key []byte, says *rfc9111.Selectors) (to []byte, ok bool) {
 	path := c.pathKey(string(key))
 	at := c.local.AtFull([]byte(path))
@@ -93,7 +93,7 @@ func (c *Cache) followAtHand(key []byte, says *rfc9111.Selectors) (to []byte, ok
 	return []byte(at.search.under(path, says.Query, string(key))), true
 }
 
-// follow finds the record of a path, and leads s where its rule says.
+// follow finds the record of a path, and leads s to where the path's rule points.
 func (c *Cache) follow(ctx context.Context, s *sight, says *rfc9111.Selectors) (local bool) {
 	s.path = c.pathKey(s.key)
 	if c.unremoved.Has(s.path) {
@@ -120,8 +120,8 @@ func (c *Cache) follow(ctx context.Context, s *sight, says *rfc9111.Selectors) (
 	return local
 }
 
-// prepare gives the path of s a record, if it has none, before the handler is called: if the record is gone when the answer arrives,
-// something of the path was purged meanwhile.
+// prepare gives the path of s a record, if it has none, before the handler is called. If the record is gone when the answer arrives, something
+// under the path was purged in the meantime.
 func (c *Cache) prepare(ctx context.Context, s *sight) {
 	if s.path == "" || s.search.search != nil {
 		return
@@ -145,7 +145,7 @@ func (c *Cache) prepare(ctx context.Context, s *sight) {
 	s.search = it
 }
 
-// ledElsewhere reports whether r must not be stored in the place for which s was found, and stores it where it belongs, if it may.
+// ledElsewhere reports whether r must not be stored in the place for which s was found. If it must not, it stores r where it belongs, if allowed.
 func (c *Cache) ledElsewhere(ctx context.Context, s sight, r *response, ttl time.Duration) (elsewhere, stored bool, err error) {
 	if r.search == nil || r.search.rule.Counts() {
 		return false, false, nil
@@ -203,7 +203,7 @@ func (c *Cache) putFirst(ctx context.Context, key string, r *response, ttl time.
 	return c.guard.Set(ctx, []lease.Value{{Key: key, Bytes: rec, TTL: ttl}})[0]
 }
 
-// prolong rewrites the record of a path in use before it expires. If that fails, the handler is asked once more for what it leads to.
+// prolong rewrites the record of a path in use before it expires. If that fails, the handler is called once more for the answers it leads to.
 func (c *Cache) prolong(ctx context.Context, s sight) {
 	if left := s.search.ends - time.Now().UnixMilli(); left < c.ns.TTL.Milliseconds()/2 {
 		c.write(ctx, s.path, s.search.found, nil, item{search: s.search.search}, c.ns.TTL)
@@ -212,7 +212,7 @@ func (c *Cache) prolong(ctx context.Context, s sight) {
 }
 
 // purgePaths prepares the removal of URLs with the given keys. It returns the keys to which the rules of their paths lead, which must be
-// removed too, and removes records without a rule: loads that run under those then establish none.
+// removed too. It also removes records without a rule, so that loads that run under those establish none.
 func (c *Cache) purgePaths(ctx context.Context, keys []string) (more []string, err error) {
 	if !c.opt.NoVarySearch {
 		return nil, nil

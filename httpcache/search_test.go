@@ -15,7 +15,7 @@ import (
 	"github.com/mayflycache/mayfly/httpcache"
 )
 
-// searched is a handler that answers with the query that it was asked, and says by the parameter "rule" which of it counts.
+// searched is a handler that answers with the query that it got, and declares by the parameter "rule" which parts of a query count.
 func searched(rule string, header ...string) *origin {
 	return &origin{serve: func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
@@ -28,7 +28,7 @@ func searched(rule string, header ...string) *origin {
 	}}
 }
 
-// searching is a cache with the option on.
+// searching runs a test with the option on.
 func searching(t *testing.T, test func(t *testing.T, opt setup)) {
 	localOrNot(t, func(t *testing.T, opt setup) {
 		opt.NoVarySearch = true
@@ -38,12 +38,12 @@ func searching(t *testing.T, test func(t *testing.T, opt setup)) {
 
 const shopPath = "http://a.example/shop"
 
-// Who asks with another query gets what is stored, where the answer says that the difference does not count.
+// A request with another query gets the stored answer if that declares that the difference does not count.
 func TestNoVarySearch(t *testing.T) {
 	for name, x := range map[string]struct {
 		rule    string
-		queries []string // as they are asked
-		hits    string   // which of them are, of what the latest miss has stored
+		queries []string // in the order of the requests
+		hits    string   // which of them hit the answer that the latest miss stored
 	}{
 		"key order":              {`key-order`, []string{"?a=1&b=2", "?b=2&a=1", "?b=1&a=2", "?a=%31&b=2&&", "?a=1"}, "-h-h-"},
 		"some":                   {`params=("utm" "ref")`, []string{"?id=1&utm=x", "?id=1&utm=y", "?ref=1&id=1", "?id=1", "?id=2&utm=x", "?id=2"}, "-hhh-h"},
@@ -70,7 +70,7 @@ func TestNoVarySearch(t *testing.T) {
 						} else {
 							hits += "-"
 						}
-						synctest.Wait() // copies hear of the change
+						synctest.Wait() // local copies learn of the change
 					}
 					if hits != x.hits {
 						t.Errorf("%v: %s, want %s", header, hits, x.hits)
@@ -92,7 +92,7 @@ func TestNoVarySearchIsAnOption(t *testing.T) {
 	})
 }
 
-// Whatever URL is purged or changed, what is stored of those that are one with it goes, and nothing else.
+// When a URL is purged or changed, the stored answers of all equivalent URLs go, and nothing else.
 func TestPurgesOfEquivalentQueries(t *testing.T) {
 	for name, void := range map[string]func(c *httpcache.Cache, h http.Handler) error{
 		"by URL": func(c *httpcache.Cache, h http.Handler) error {
@@ -155,7 +155,7 @@ func TestPurgesOfEquivalentQueries(t *testing.T) {
 						t.Fatal(err)
 					}
 					synctest.Wait()
-					for _, color := range colors[:n+1] { // else one is the other's
+					for _, color := range colors[:n+1] { // without Vary, both get the same
 						_, other := get(t, h, shopPath+"?b=2&a=2", vary, color)
 						if _, status := get(t, h, shopPath+"?a=1&b=2&utm=1", vary, color); isHit(status) || isHit(other) == strings.Contains(name, "pa") {
 							t.Errorf("%s, %s: what was voided is %q, another is %q", vary, color, status, other)
@@ -179,7 +179,7 @@ func changed(h http.Handler, url string, header ...string) error {
 	return nil
 }
 
-// An answer that was asked for before a purge of a URL that turned out to be one with its own is not stored for that, whatever is known by then.
+// An answer that the handler began before the purge of a URL that turns out to be equivalent is not stored, whatever rule is known by then.
 func TestPurgesWhileARuleIsLearnt(t *testing.T) {
 	for _, before := range []string{"nothing is known", "another query was asked", "there is a rule"} {
 		for _, purged := range []string{"?utm=2&a=1", "?a=1", "?a=1&utm=1"} {
@@ -230,7 +230,7 @@ func TestPurgesWhileARuleIsLearnt(t *testing.T) {
 	}
 }
 
-// Requests at once are one to the handler where they are one by the rule, and nobody waits for what is not for him.
+// Concurrent requests that are equivalent by the rule call the handler once, and no request waits for an answer that it cannot use.
 func TestNoVarySearchTogether(t *testing.T) {
 	searching(t, func(t *testing.T, opt setup) {
 		opt.LoadLimit, opt.SharedPass = -1, time.Hour
@@ -256,7 +256,7 @@ func TestNoVarySearchTogether(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if n := o.called() - was; n != calls || time.Since(begun) > 3*time.Second { // what came too late for one waits for the next
+			if n := o.called() - was; n != calls || time.Since(begun) > 3*time.Second { // a request that came too late for one answer waits for the next
 				t.Errorf("%d calls of the handler, want %d, in %v", n, calls, time.Since(begun))
 			}
 			time.Sleep(6 * time.Second)
@@ -264,14 +264,14 @@ func TestNoVarySearchTogether(t *testing.T) {
 		get(t, h, shopPath+"?id=0") // which learns the rule
 		time.Sleep(6 * time.Second)
 		crowd(2)
-		rule = "" // the handler has changed its mind: what is not for others is not served to them, and they wait once
+		rule = "" // the handler has changed its mind: answers that cannot be shared are not served to others, and they wait once
 		crowd(20)
-		rule = `params=("tag")` // or says something else than what has led there
+		rule = `params=("tag")` // or declares another rule than the one that led there
 		crowd(20)
 	})
 }
 
-// A mount sees another path, and the query of the client: what does not count there does not count.
+// A mounted handler sees another path and the client's query: parameters that it declares irrelevant do not count.
 func TestNoVarySearchInAMount(t *testing.T) {
 	searching(t, func(t *testing.T, opt setup) {
 		c := opened(t, opt)
@@ -292,12 +292,12 @@ func TestNoVarySearchInAMount(t *testing.T) {
 			c.Handler(o).ServeHTTP(w, r)
 		})
 		if body, status := get(t, cuts, "http://a.example/a/x?utm=2"); isHit(status) {
-			t.Errorf("who sees no query got %q: %q", body, status)
+			t.Errorf("a handler that sees no query: %q: %q", body, status)
 		}
 	})
 }
 
-// What DropQuery and SortQuery leave out does not count before an answer says anything.
+// Differences that DropQuery and SortQuery remove do not count even before an answer declares anything.
 func TestNoVarySearchAndDropQuery(t *testing.T) {
 	searching(t, func(t *testing.T, opt setup) {
 		opt.DropQuery, opt.SortQuery = []string{"fb_*"}, true
@@ -313,7 +313,7 @@ func TestNoVarySearchAndDropQuery(t *testing.T) {
 	})
 }
 
-// A Report counts what would be shared by a rule, and where the handler answers by more than it says.
+// A Report counts which answers a rule would share, and where the handler looks at more than it declares.
 func TestReportOfNoVarySearch(t *testing.T) {
 	searching(t, func(t *testing.T, opt setup) {
 		opt.Report = true
@@ -327,7 +327,7 @@ func TestReportOfNoVarySearch(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	searching(t, func(t *testing.T, opt setup) { // of what varies as well, and of groups that are voided in between
+	searching(t, func(t *testing.T, opt setup) { // also with Vary, and with groups that are invalidated in between
 		opt.Report = true
 		c := opened(t, opt)
 		h := c.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -361,7 +361,7 @@ func TestReportOfNoVarySearch(t *testing.T) {
 	})
 }
 
-// A change that Redis did not hear of is made up for, and until then nothing of the path is served.
+// A change that did not reach Redis is repeated later, and until then nothing of the path is served from the cache.
 func TestAChangeOfAnEquivalentQueryThatRedisMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv, opt, _ := impatient(t)

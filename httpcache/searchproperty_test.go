@@ -14,8 +14,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
-// Whatever a handler says of queries, however it changes its mind, and whatever clients send: nobody gets the answer to a query that is not
-// one with his own by what that answer has said.
+// Whatever a handler declares about queries, however it changes its mind, and whatever clients send: no request gets the answer to a query
+// that this answer does not declare equivalent to its own.
 func TestNobodyGetsAnothersQuery(t *testing.T) {
 	start, shared := effort.Seed(t, *seed), 0
 	for i := range uint64(effort.Times(1, 60)) {

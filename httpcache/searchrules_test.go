@@ -12,7 +12,7 @@ import (
 	"github.com/mayflycache/mayfly/httpcache"
 )
 
-// What a handler says of queries is a rule for its own path, for what it says now, and for what a handler sees.
+// A handler's rule for queries applies to its own path, until it declares another one, and to the query that the handler sees.
 func TestRulesOfPaths(t *testing.T) {
 	searching(t, func(t *testing.T, opt setup) {
 		rule := `params=("a")`
@@ -46,7 +46,7 @@ func TestRulesOfPaths(t *testing.T) {
 	})
 }
 
-// An answer that does not say what the path's others say is for its own URL, and is found there, by whoever asks for that.
+// An answer without the rule of its path's other answers is for its own URL alone, and requests for that URL find it.
 func TestAnswersWithoutTheRuleOfTheirPath(t *testing.T) {
 	searching(t, func(t *testing.T, opt setup) {
 		c := opened(t, opt)
@@ -73,7 +73,7 @@ func TestAnswersWithoutTheRuleOfTheirPath(t *testing.T) {
 				see(query, query+" v1", hit)
 			}
 		}
-		// One with the rule that is not where that leads would not be found by a purge: it is not stored.
+		// An answer stored elsewhere than its rule leads would escape a purge, so it is not stored.
 		ruled["id=1&utm=3"] = true
 		see("id=1&utm=3", "id=1&utm=3 v1", false)
 		version = 2
@@ -87,7 +87,7 @@ func TestAnswersWithoutTheRuleOfTheirPath(t *testing.T) {
 	})
 }
 
-// The record of a path that is in use lives on: what it leads to stays in reach.
+// The record of a path in use stays alive, so that the answers it leads to stay reachable.
 func TestARuleLivesOn(t *testing.T) {
 	searching(t, func(t *testing.T, opt setup) {
 		opt.Namespace.TTL = 10 * time.Minute
@@ -109,7 +109,7 @@ func TestARuleLivesOn(t *testing.T) {
 	})
 }
 
-// Local hits are local also where nothing is said of queries, long after somebody was about to find that out.
+// Local hits stay local on paths without a rule for queries, long after the first request looked for one.
 func TestLocalHitsOfAPathWithoutARule(t *testing.T) {
 	searching(t, func(t *testing.T, opt setup) {
 		if opt.Namespace.Local == nil {
@@ -131,7 +131,7 @@ func TestLocalHitsOfAPathWithoutARule(t *testing.T) {
 	})
 }
 
-// The answer to a POST that is one for GETs lies where a GET looks.
+// The answer to a POST that may serve GETs is stored where a GET looks for it.
 func TestThePostOfARuledPath(t *testing.T) {
 	searching(t, func(t *testing.T, opt setup) {
 		h := opened(t, opt).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -147,8 +147,8 @@ func TestThePostOfARuledPath(t *testing.T) {
 	})
 }
 
-// What is stored under a rule is validated, renewed and found unchanged for any query that is one with its own, also where the 304 says nothing
-// of queries.
+// An answer stored under a rule can be validated, renewed and confirmed by a 304 with any equivalent query, even if the 304 does not repeat the
+// rule.
 func TestValidationUnderARule(t *testing.T) {
 	for name, x := range map[string]struct {
 		control string

@@ -14,13 +14,13 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// handler is one decorated handler.
+// handler is one handler behind the cache.
 type handler struct {
 	cache *Cache
 	next  http.Handler
 }
 
-// ServeHTTP answers from the cache if it may, otherwise from the handler.
+// ServeHTTP answers from the cache if it may, and otherwise from the handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.cache.opt.Renew != nil {
 		if m := renewalOf(r); m != nil && m.cache == h.cache {
@@ -39,7 +39,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := h.cache
 	var room [256]byte
 	key, inner, ok := c.keys.AppendKey(append(room[:0], c.prefix...), r)
-	if ok = ok && len(key) <= rfc9111.MaxURL; !ok { // also if only the prefix makes it too long
+	if ok = ok && len(key) <= rfc9111.MaxURL; !ok { // also if the prefix alone makes it too long
 		c.tellTarget(r)
 	}
 	if !ok || past(r) {
@@ -68,7 +68,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.run()
 }
 
-// tellTarget reports a request whose URL has no key.
+// tellTarget reports a request for whose URL there is no key.
 func (c *Cache) tellTarget(r *http.Request) {
 	if c.ns.Observer != nil {
 		err := fmt.Errorf("no URL to be cached: %.100q of host %.100q", r.RequestURI, r.Host)
@@ -76,7 +76,7 @@ func (c *Cache) tellTarget(r *http.Request) {
 	}
 }
 
-// past reports whether a request bypasses the cache: its conditions are for the origin, it has a body, which may matter to the
+// past reports whether a request bypasses the cache: its conditions are meant for the origin, it has a body, which may matter to the
 // handler, or it wants an event stream.
 func past(r *http.Request) bool {
 	accept := r.Header["Accept"]
@@ -113,22 +113,22 @@ type exchange struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	q      rfc9111.Directives
-	says   rfc9111.Selectors // by which variants are told apart
+	says   rfc9111.Selectors // selects the variant
 	key    string
 	begun  time.Time
 	began  flight.Moment
-	asked  time.Time // Redis, for the first time since the last look
+	asked  time.Time // when the last look first asked Redis
 	s      sight
 	status rfc9111.CacheStatus
-	failed error // why what is stored was not renewed
-	held   *held // the body of what was found
-	turn   *turn // at the handler
-	unled  bool  // an answer to which the rule of its path led was not for x's query: x goes by its own URL
+	failed error // why the stored response was not renewed
+	held   *held // the body of the response that was found
+	turn   *turn // the right to call the handler
+	unled  bool  // the rule of its path led to an answer that was not for x's query: x uses the key of its own URL
 	lone   bool  // the answer x waited for is for another client alone, or waits for x: x's answer is for x only
 }
 
-// outcome is what the waiters of a flight get: a response, if it fits them; or the hint to look again; or neither, if the answer
-// cannot be shared: then each calls the handler itself.
+// outcome is what the waiters of a flight get: a response, if it fits them, or the hint to look again. With neither, the answer
+// cannot be shared, and each waiter calls the handler itself.
 type outcome struct {
 	response *response
 	held     *held
@@ -138,17 +138,17 @@ type outcome struct {
 	refused  bool // the handler was not called: it is overloaded
 }
 
-// maxLooks bounds how often a request looks again because the answer it waited for did not fit it, or did not come.
+// maxLooks bounds how often a request looks again because the answer that it waited for did not fit it, or did not come.
 const maxLooks = 16
 
-// run answers the request:
+// run answers the request, depending on what is stored:
 //
-//	fresh enough         from the cache
-//	stale, allowed so    from the cache, and renewed behind it
-//	there, not good      ask the handler whether it still is
-//	not there            ask the handler
+//	fresh enough                from the cache
+//	stale, and may be served    from the cache, and renews it afterwards
+//	stale, must be validated    asks the handler whether it is still good
+//	nothing                     asks the handler
 //
-// Requests for the same answer cause one call of the handler, and the others wait for it, unless a recent answer could not be
+// Equal requests cause one call of the handler, and the others wait for its answer, unless a recent answer could not be
 // shared.
 func (x *exchange) run() {
 	c, ctx := x.cache, x.r.Context()
@@ -190,7 +190,7 @@ func (x *exchange) run() {
 			x.turnedAway(ctx.Err())
 			return
 		case err != nil && circle:
-			x.lone = true // and must not queue: a request that holds a turn may wait for x
+			x.lone = true // and must not queue: a request that holds a turn may be waiting for x
 			x.alone()
 			return
 		case err != nil:
@@ -210,7 +210,7 @@ func (x *exchange) run() {
 	}
 }
 
-// look finds what there is.
+// look looks up what is stored for the request.
 func (x *exchange) look(ctx context.Context) {
 	c := x.cache
 	x.asked = time.Now()
@@ -242,16 +242,17 @@ func (x *exchange) look(ctx context.Context) {
 	}
 }
 
-// serve answers from what was found, if that is good enough.
+// serve answers from what was found, if it is good enough.
 func (x *exchange) serve() bool {
 	if x.s.response == nil {
 		return false
 	}
-	c, now, due := x.cache, time.Now(), false
+	c, now, due, over := x.cache, time.Now(), false, false
 	e := mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeHitRedis, Key: x.s.slot}
 	switch x.s.response.policy.Decide(x.q, now) {
 	case rfc9111.Serve:
 		c.stats.hits.Add(1)
+		over = x.held == nil // nobody else has the response, and nothing follows
 	case rfc9111.Renew:
 		switch {
 		case c.opt.Renew != nil:
@@ -272,19 +273,22 @@ func (x *exchange) serve() bool {
 		e.Took = time.Since(x.begun)
 		c.tell(x.r.Context(), e)
 	}
-	c.answer(x.w, x.r, x.s.response, now, rfc9111.CacheStatus{Hit: true, Key: x.status.Key})
+	if c.answer(x.w, x.r, x.s.response, now, rfc9111.CacheStatus{Hit: true, Key: x.status.Key}) && over {
+		x.s.found.GiveBack()
+		x.s.item = item{}
+	}
 	if due {
 		x.renewAfter()
 	}
 	return true
 }
 
-// serveStale answers with what there is, in place of a handler that failed.
+// serveStale answers with the stored response, in place of a handler that failed.
 func (x *exchange) serveStale(why error) {
 	x.serveInstead(why, "stale-if-error")
 }
 
-// serveInstead answers with what there is, and gives clients a word for why.
+// serveInstead answers with the stored response, and gives the client the reason in one word.
 func (x *exchange) serveInstead(why error, detail string) {
 	c, now := x.cache, time.Now()
 	c.stats.stale.Add(1)
@@ -293,7 +297,7 @@ func (x *exchange) serveInstead(why error, detail string) {
 	c.answer(x.w, x.r, x.s.response, now, x.status)
 }
 
-// refuse answers an only-if-cached request that is not cached.
+// refuse answers an only-if-cached request for which nothing is stored.
 func (x *exchange) refuse() {
 	x.status.Fwd = ""
 	x.status.Detail = "only-if-cached"
@@ -301,18 +305,18 @@ func (x *exchange) refuse() {
 	http.Error(x.w, http.StatusText(http.StatusGatewayTimeout), http.StatusGatewayTimeout)
 }
 
-// say is what is said in Cache-Status.
+// say formats the value of Cache-Status.
 func (c *Cache) say(s rfc9111.CacheStatus) string {
 	var room [256]byte
 	s.Cache = c.opt.Server
 	return string(s.Append(room[:0]))
 }
 
-// pass sends a request that the cache cannot answer to the handler. A request that changes something voids what was stored.
+// pass sends a request that the cache cannot answer to the handler. If the request changes something, the stored responses for it are voided.
 func (h *handler) pass(w http.ResponseWriter, r *http.Request, why rfc9111.Forward) {
 	c := h.cache
 	c.stats.passed.Add(1)
-	var answer *response // to GETs that come later; nil: it is none
+	var answer *response // to store for later GETs; nil: none
 	outer, sent := w.Header().Clone(), time.Now()
 	p := c.newCapture(w, r, r.Context())
 	p.drop = func(error) {}
@@ -332,8 +336,8 @@ func (h *handler) pass(w http.ResponseWriter, r *http.Request, why rfc9111.Forwa
 		header["Cache-Status"] = append(header["Cache-Status"], c.say(s))
 		return do, status
 	}
-	p.leave = func(header http.Header) { p.decide(http.StatusOK, header); answer = nil } // it may have changed something
-	defer func() { p.deliver(); p.held.done() }()                                        // also before a panic goes on
+	p.leave = func(header http.Header) { p.decide(http.StatusOK, header); answer = nil } // the request may have changed something
+	defer func() { p.deliver(); p.held.done() }()                                        // also before a panic continues
 	theirs := own(r, r.Context())
 	defer handBack(r, theirs)
 	h.next.ServeHTTP(p, theirs)

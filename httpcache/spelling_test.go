@@ -12,15 +12,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A handler that writes names of fields past http.Header's methods is judged by what clients read: nothing is overlooked for its letter case.
+// A handler that bypasses http.Header's methods is judged by the fields that clients read: letter case hides nothing.
 func TestNoFieldIsOverlookedForItsSpelling(t *testing.T) {
 	type header map[string]string
 	for name, x := range map[string]struct {
 		says     header
 		asks     string // of the second request, as "Name: value"
 		override bool   // a Cache-Control of its own for the route
-		stored   bool   // and served to the second
-		status   int    // which it gets; 0: 200
+		stored   bool   // and served to the second request
+		status   int    // of the second answer; 0: 200
 	}{
 		"private":                          {says: header{"cache-control": "private, max-age=60"}},
 		"no-store beside what is fresh":    {says: header{"CACHE-CONTROL": "no-store", "Cache-Control": "max-age=60"}},
@@ -62,14 +62,14 @@ func TestNoFieldIsOverlookedForItsSpelling(t *testing.T) {
 	}
 }
 
-// A condition is answered by a tag in any spelling, also where the handler is not shown it, and what a HEAD or a 304 says of one is heard.
+// A condition matches a tag in any spelling, even one that the handler does not see, and the tag of a HEAD's answer or a 304 is respected.
 func TestATagInAnySpelling(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		version := "1"
 		h := opened(t, options(t, rdb)).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header()["ETag"] = []string{`"` + version + `"`}
 			w.Header()["cache-control"] = []string{"max-age=5"}
-			if asked := r.Header.Get("If-None-Match"); asked != "" && version == "3" { // of what it has now
+			if asked := r.Header.Get("If-None-Match"); asked != "" && version == "3" { // the current version
 				w.WriteHeader(http.StatusNotModified)
 				return
 			}
@@ -93,7 +93,7 @@ func TestATagInAnySpelling(t *testing.T) {
 	})
 }
 
-// Beside a Transfer-Encoding of the handler's net/http makes up no Content-Type, and so a hit has none.
+// When the handler sets a Transfer-Encoding, net/http adds no Content-Type, so a hit has none either.
 func TestNoContentTypeIsMadeUpForAHit(t *testing.T) {
 	s := serveTwins(t, says("<html>page", "Cache-Control: "+fresh, "Transfer-Encoding: chunked"))
 	for range 2 {
@@ -107,8 +107,8 @@ func TestNoContentTypeIsMadeUpForAHit(t *testing.T) {
 	}
 }
 
-// What handlers around the cache have spelled otherwise is theirs all the same.
-func TestWhatIsSetAroundTheCacheInAnySpelling(t *testing.T) {
+// Fields of handlers around the cache stay theirs in any spelling.
+func TestHeadersSetAroundTheCacheInAnySpelling(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		inner := opened(t, options(t, rdb)).Handler(says("page", "Cache-Control: "+fresh))
 		session := 0

@@ -22,7 +22,7 @@ func inBubble(t *testing.T, test func(t *testing.T, rdb *redis.Client)) {
 	synctest.Test(t, func(t *testing.T) { test(t, redistest.Start(t).Client()) })
 }
 
-// closed is must for bubbles, which have to end with every goroutine.
+// closed is must for bubbles, in which every goroutine has to end.
 func opened(t *testing.T, o setup) *httpcache.Cache {
 	t.Helper()
 	return must(t)(o.New())
@@ -192,7 +192,7 @@ func TestTheOriginFails(t *testing.T) {
 	}
 }
 
-// Who waits for another process's renewal does not wait for long if that fails.
+// A request that waits for another process's renewal does not wait long if that fails.
 func TestARenewalThatFailsElsewhere(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		o := &origin{}

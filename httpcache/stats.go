@@ -10,7 +10,7 @@ type counters struct {
 	local, hits, stale, collapsed, forwarded, passed, stored atomic.Uint64
 }
 
-// Stats says how requests were answered since the cache was made.
+// Stats counts how requests were answered since the cache was made.
 func (c *Cache) Stats() mayfly.HTTPStats {
 	s := c.stats
 	return mayfly.HTTPStats{

@@ -15,8 +15,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
-// keepAnswer begins to store r while the client still gets it, and releases the waiters. The returned function waits until r is
-// stored, so that a request sent after the answer finds it, but for no longer than the rest of RedisTimeout.
+// keepAnswer starts storing r while the client still receives it, and releases the waiters. The returned function waits until r is
+// stored, so that a request sent after the answer finds it, but no longer than the rest of RedisTimeout.
 func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *response, body *held, spent time.Duration) (wait func()) {
 	out := outcome{response: r, held: body}
 	if !fill.stores() {
@@ -41,7 +41,7 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 		if fill.passed != nil {
 			s.found = <-fill.passed
 		}
-		if fill.passed == nil || s.found.State == lease.Present { // otherwise it was voided
+		if fill.passed == nil || s.found.State == lease.Present { // otherwise the claim was voided
 			stored, err = c.put(ctx, s, fill.claim, r)
 		}
 		e := mayfly.Event{Kind: mayfly.KindFill, Key: s.slot, N: len(r.body), Err: err}
@@ -50,7 +50,7 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 			if errors.Is(err, errNoRoom) {
 				e.Outcome = mayfly.OutcomeDropped
 			}
-			defer c.drop(ctx, fill.claim) // whatever happened, nobody should wait for our lease
+			defer c.drop(ctx, fill.claim) // whatever happens, nobody must keep waiting for our lease
 		case !stored:
 			e.Outcome = mayfly.OutcomeRefused
 		default:
@@ -69,9 +69,8 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 	return func() { <-done }
 }
 
-// stands reports whether r, which was just stored, has not been purged since it was loaded. Where it stands under the key of its
-// resource, that it could be stored says so, but not of its tags, which have barriers, and not of a variant, which only an
-// index leads to.
+// stands reports whether r, which was just stored, has not been purged since it was loaded. For a response under its resource's own key, the
+// successful store proves that. It proves nothing about r's tags, which have barriers, or about a variant, which only its index leads to.
 func (c *Cache) stands(ctx context.Context, s sight, r *response) bool {
 	var keys []string
 	for _, tag := range r.tags {
@@ -98,12 +97,12 @@ func (c *Cache) stands(ctx context.Context, s sight, r *response) bool {
 	return true
 }
 
-// put stores r, unless what the claim was for has been voided or replaced meanwhile:
+// put stores r, unless the place that was claimed for it has been voided or replaced in the meantime:
 //
 //	it does not vary         in the place of the claim
-//	the first that varies    under a new index, which takes the place of the claim: the variant first, as nobody finds it yet
-//	one more variant         in the place of the claim, when the index has room for it
-//	it varies otherwise      under a new index in place of the old, whose variants go with it
+//	the first that varies    under a new index, which takes the place of the claim; the variant is written first, since nobody finds it yet
+//	one more variant         in the place of the claim, if the index has room for it
+//	it varies otherwise      under a new index in place of the old one, whose variants go with it
 func (c *Cache) put(ctx context.Context, s sight, claim *lease.Claim, r *response) (stored bool, err error) {
 	now := time.Now()
 	ttl := min(r.policy.Keep(now), c.ns.TTL-now.Sub(r.policy.Received))
@@ -143,7 +142,7 @@ func (c *Cache) put(ctx context.Context, s sight, claim *lease.Claim, r *respons
 	return stored, err
 }
 
-// settle removes variants that nothing leads to any more: those of the old index if it was replaced, or else of the new one.
+// settle removes variants that nothing leads to any more: those of the old index if it was replaced, and otherwise those of the new one.
 func (c *Cache) settle(ctx context.Context, key string, replaced bool, old, next *index) {
 	gone := next
 	if replaced {
@@ -157,7 +156,7 @@ func (c *Cache) settle(ctx context.Context, key string, replaced bool, old, next
 	}
 }
 
-// remove removes what is stored under keys, here and in Redis.
+// remove removes what is stored under keys, in this process and in Redis.
 func (c *Cache) remove(ctx context.Context, keys ...string) error {
 	c.local.Forget(keys...)
 	err := errors.Join(c.guard.Delete(ctx, keys)...)
@@ -165,7 +164,7 @@ func (c *Cache) remove(ctx context.Context, keys ...string) error {
 	return err
 }
 
-// drop gives up a claim whose place was not filled.
+// drop gives up a claim that was not filled.
 func (c *Cache) drop(ctx context.Context, claim *lease.Claim) error {
 	if claim == nil {
 		return nil
@@ -173,8 +172,8 @@ func (c *Cache) drop(ctx context.Context, claim *lease.Claim) error {
 	return claim.Release(ctx)
 }
 
-// write stores it under key, in place of the claim or, without one, of what was seen. Where that was nothing it stores nothing: what was loaded
-// without a claim cannot be told from what was purged since.
+// write stores it under key, in place of the claim or, without a claim, of the record that was seen. Without a claim and a record it stores nothing,
+// because it could not tell whether the answer was purged after it was loaded.
 func (c *Cache) write(ctx context.Context, key string, seen lease.Found, claim *lease.Claim, it item, ttl time.Duration) (bool, error) {
 	if claim == nil && seen.State != lease.Present {
 		return false, nil
@@ -194,7 +193,7 @@ func (c *Cache) write(ctx context.Context, key string, seen lease.Found, claim *
 	return c.guard.Replace(ctx, key, seen, rec, ttl)
 }
 
-// putVariant stores r under a new index, which it returns and which is not yet in place.
+// putVariant stores r under a new index, and returns that index, which is not yet in place.
 func (c *Cache) putVariant(ctx context.Context, key string, r *response, ttl time.Duration) (*index, error) {
 	var generation [8]byte
 	rand.Read(generation[:]) // never fails
@@ -208,14 +207,14 @@ func (c *Cache) putVariant(ctx context.Context, key string, r *response, ttl tim
 	return ix, c.guard.Set(ctx, []lease.Value{{Key: ix.slot(key, name), Bytes: rec, TTL: ttl}})[0]
 }
 
-// listTries bounds the retries after another process changed the index first. listPause bounds the random pause before a retry, a
-// millisecond at first: without it variants stored at the same time would collide again and again.
+// listTries bounds the retries after another process changed the index first. listPause bounds the random pause before a retry, which starts at a
+// millisecond: without it variants stored at the same time would collide again and again.
 const (
 	listTries = 24
 	listPause = 128 * time.Millisecond
 )
 
-// list adds the variant of s to its index, and makes the index outlive it. If there is no room the oldest variant is dropped.
+// list adds the variant of s to its index, and makes the index outlive the variant. If there is no room, the oldest variant is dropped.
 // It reports false if the index was replaced or removed.
 func (c *Cache) list(ctx context.Context, s *sight, ttl time.Duration) (ok bool, err error) {
 	it, until := *s.index, time.Now().Add(ttl).UnixMilli()
@@ -258,8 +257,8 @@ func (c *Cache) list(ctx context.Context, s *sight, ttl time.Duration) (ok bool,
 	return false, nil
 }
 
-// storePass remembers for ttl that the answers for a slot are not for others. It returns what stands there since, in place of the claim: nothing
-// if that was voided meanwhile, or if Redis does not say.
+// storePass records for ttl, in place of the claim, that the answers for a slot are not for others. It returns the record that is there now, or
+// nothing if the claim was voided in the meantime or if Redis does not answer.
 func (c *Cache) storePass(ctx context.Context, slot string, claim *lease.Claim, ttl time.Duration) (passed lease.Found) {
 	defer c.local.Changed(ctx, slot)
 	ttl = min(ttl, c.ns.TTL)
@@ -270,7 +269,7 @@ func (c *Cache) storePass(ctx context.Context, slot string, claim *lease.Claim, 
 	}
 	if err != nil {
 		claim.Release(ctx)
-		c.passes.Add(slot, ttl) // this process need not wait for a lease that nobody prolongs
+		c.passes.Add(slot, ttl) // so that this process does not wait for a lease that nobody prolongs
 	}
 	if !stored {
 		return lease.Found{}
@@ -278,7 +277,7 @@ func (c *Cache) storePass(ctx context.Context, slot string, claim *lease.Claim, 
 	return written(rec)
 }
 
-// written is what is found where a record was just written.
+// written returns what a look finds after rec was written.
 func written(rec []byte) lease.Found {
 	f := lease.Found{State: lease.Present, Raw: rec}
 	f.Kind, f.Header, f.Body = record.Parse(rec)

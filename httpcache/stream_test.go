@@ -88,7 +88,7 @@ func TestTheFirstHalfArrivesBeforeTheSecondIsWritten(t *testing.T) {
 	}
 }
 
-// A client that reads nothing holds up neither the handler nor who waits for the same.
+// A client that reads nothing delays neither the handler nor other requests for the same page.
 func TestAClientThatStandsStillHoldsUpNobody(t *testing.T) {
 	body := strings.Repeat("x", 7<<20) // more than a socket buffers
 	var calls atomic.Int32
@@ -150,8 +150,8 @@ func TestAClientThatLeavesDoesNotEndTheFill(t *testing.T) {
 	}
 }
 
-// A handler that is told to stop may return as if it were done: what it wrote is not whole.
-func TestWhatAHandlerWasToldToStopIsNotStored(t *testing.T) {
+// A handler whose client has left may return as if it were done: its answer is incomplete, and not stored.
+func TestAStoppedHandlersAnswerIsNotStored(t *testing.T) {
 	stopped := make(chan struct{})
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", fresh)
@@ -197,7 +197,7 @@ func TestAnAnswerForOneEndsWithItsClient(t *testing.T) {
 	<-ended
 }
 
-func TestWhatIsNotWholeIsNotStored(t *testing.T) {
+func TestAnIncompleteAnswerIsNotStored(t *testing.T) {
 	for name, end := range map[string]func(w http.ResponseWriter){
 		"shorter than declared": func(w http.ResponseWriter) {},
 		"a panic":               func(w http.ResponseWriter) { panic("oh") },
@@ -280,7 +280,7 @@ func TestInterimAnswersPassAtOnce(t *testing.T) {
 	}
 }
 
-// What an origin that then failed had hinted at is not in the stale answer.
+// Early hints of an origin that then failed are not in the stale answer.
 func TestAHintDoesNotGetIntoAStaleAnswer(t *testing.T) {
 	var calls atomic.Int32
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -343,7 +343,7 @@ func TestUpgradesPassUntouched(t *testing.T) {
 	}
 }
 
-// What a handler finds out about its writer is what it would find out without the cache.
+// A handler's writer behaves as it does without the cache.
 func TestTheWriter(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", fresh)
@@ -389,7 +389,7 @@ func TestTheWriter(t *testing.T) {
 	}
 }
 
-// What handlers around the cache have set is theirs: it is neither stored nor lost.
+// Fields that handlers around the cache set are neither stored nor lost.
 func TestHandlersAroundTheCache(t *testing.T) {
 	n := 0
 	o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// mostTold is how many different errors of one removal are told.
+// mostTold bounds the different errors that the summary of one removal contains.
 const mostTold = 3
 
-// summary is errors.Join for the errors of many keys, of which most are the same: each text once, with how often, and no more than a few. Nil
-// errors are left out.
+// summary is errors.Join for the errors of many keys, most of which are the same. It has each text once, with its number, and only a few texts.
+// It leaves out nil errors.
 func summary(errs []error) error {
 	times, first := make(map[string]int), []error(nil)
 	for _, err := range errs {

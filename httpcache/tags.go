@@ -14,10 +14,12 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
-// Tags are purged by a barrier: the purge draws a version, greater than every one before, and writes it beside each tag. A
-// response carries the version that was the last when the handler was asked, and is void if a barrier of one of its
-// tags is newer. So a purge costs one write per tag, however many responses have it, and catches those that are still
-// being loaded; and a response with tags costs a look at their barriers, which the local tier keeps copies of.
+// Tags are purged by barriers. The purge draws a version, greater than every one before, and writes it as the barrier of each tag. A
+// response carries the version that was the latest when the handler was called, and is void if a barrier of one of its
+// tags is newer. So a purge costs one write per tag, however many responses have the tag, and also voids those that are still
+// being loaded. A response with tags costs a look at their barriers, which the local tier keeps copies of.
+//
+// The version follows the clock of the Redis server and is never ahead of it, so later purges still draw greater versions after its key was lost.
 
 func (c *Cache) epochKey() string { return c.prefix + "purges" }
 
@@ -25,19 +27,19 @@ func (c *Cache) appendTagKey(dst []byte, tag string) []byte {
 	return append(append(append(dst, c.prefix...), "tag "...), tag...)
 }
 
-// A barrier must outlive every page that it voids, also those of processes with a longer Namespace.TTL than the purger's. So the version's
-// key lives for at least as long as any page that may be stored by now: each process sees to that before it asks a handler. Whoever
-// draws a version learns how long its key lives, and that is how long the barriers live.
+// A barrier must outlive every page that it voids, also pages of processes whose Namespace.TTL is longer than the purger's. So the version's
+// key lives at least as long as any page that may be stored by now: each process prolongs it, if necessary, before it calls a handler. A process
+// that draws a version learns how long the key lives, and gives the barriers the same lifetime.
 
-// life is longer than that of any response of this process that was requested by now.
+// life is longer than that of any response that this process has requested by now.
 func (c *Cache) life() time.Duration { return c.ns.TTL + 2*c.opt.SharedTimeout }
 
-// draw draws a version, or with only tells the last one. Either way its key outlives all responses of this process that were requested by now.
+// draw draws a version or, with only, returns the latest. Either way its key outlives all responses that this process has requested by now.
 func (c *Cache) draw(ctx context.Context, only bool) (lease.Drawn, error) {
 	key, life := c.epochKey(), c.life()
 	form := lease.Value{Key: key, TTL: life + life/4} // the key is prolonged now and then, not by every process each second
 	var err error
-	if form.Bytes, err = (item{barrier: time.Now().UnixMilli()}).encode(record.NewID(), form.TTL); err != nil {
+	if form.Bytes, err = (item{}).encode(record.NewID(), form.TTL); err != nil {
 		return lease.Drawn{}, err
 	}
 	d, err := c.guard.Draw(ctx, form, life, only)
@@ -46,7 +48,7 @@ func (c *Cache) draw(ctx context.Context, only bool) (lease.Drawn, error) {
 	return d, err
 }
 
-// purgeTags purges tags, and returns which it has not.
+// purgeTags purges tags, and returns those that it has not purged.
 func (c *Cache) purgeTags(ctx context.Context, tags []string) (left []string, err error) {
 	if len(tags) == 0 {
 		return nil, nil
@@ -75,8 +77,8 @@ func (c *Cache) purgeTags(ctx context.Context, tags []string) (left []string, er
 	return left, summary(errs)
 }
 
-// barriersAtHand says what this process knows of the barriers of r's tags: whether one voids r, or else the keys of those
-// that it knows nothing of. It allocates nothing where it knows all.
+// barriersAtHand says what this process's copies tell about the barriers of r's tags: whether one voids r, or otherwise the keys of the
+// barriers without a copy. It does not allocate if it has a copy of each.
 func (c *Cache) barriersAtHand(r *response) (void bool, missing []string) {
 	for _, tag := range r.tags {
 		var room [256]byte
@@ -94,8 +96,8 @@ func (c *Cache) barriersAtHand(r *response) (void bool, missing []string) {
 	return false, missing
 }
 
-// isNewer reports whether a barrier voids what was asked for at a version. A barrier beyond the latest version that this process knows says
-// that there is a later one: with the old one the next response would be void as well.
+// isNewer reports whether a barrier voids a response that was requested at a version. A barrier beyond the latest version that this process knows
+// shows that there is a later version: with the old one the next response would be void as well.
 func (c *Cache) isNewer(barrier, version int64) bool {
 	if barrier <= version {
 		return false
@@ -106,7 +108,7 @@ func (c *Cache) isNewer(barrier, version int64) bool {
 	return true
 }
 
-// purged reports whether a response was asked for before one of its tags was purged.
+// purged reports whether one of a response's tags was purged after the response was requested.
 func (c *Cache) purged(ctx context.Context, r *response) (bool, error) {
 	void, missing := c.barriersAtHand(r)
 	if void || len(missing) == 0 {
@@ -123,7 +125,7 @@ func (c *Cache) purged(ctx context.Context, r *response) (bool, error) {
 	return false, nil
 }
 
-// lookTags reads barriers, and keeps copies of them, or of that there is none.
+// lookTags reads barriers. It keeps copies of them, and remembers which are absent.
 func (c *Cache) lookTags(ctx context.Context, keys []string) []lease.Answer {
 	tickets := make([]localsync.Ticket, len(keys))
 	for i, key := range keys {
@@ -143,7 +145,7 @@ func (c *Cache) lookTags(ctx context.Context, keys []string) []lease.Answer {
 	return answers
 }
 
-// epochs is the latest version of the purges that this process knows. An outdated one is harmless: a response that carries it is void
+// epochs is the latest version of the purges that this process knows. An outdated version is harmless: a response that carries it is void
 // too early, never too late.
 type epochs struct {
 	reads   singleflight.Group
@@ -152,11 +154,11 @@ type epochs struct {
 }
 
 const (
-	unknown   = -1 // could not be asked
+	unknown   = -1 // Redis did not tell it
 	epochLife = time.Second
 )
 
-// at returns the version to be carried by what the handler is asked for now. ctx has a deadline.
+// at returns the version for an answer that is requested from the handler now. ctx has a deadline.
 func (e *epochs) at(ctx context.Context, c *Cache) int64 {
 	if len(c.opt.TagFields) == 0 {
 		return 0
@@ -169,7 +171,8 @@ func (e *epochs) at(ctx context.Context, c *Cache) int64 {
 		at, _ := ctx.Deadline()
 		ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), at)
 		defer cancel()
-		it, _, err := c.see(ctx, c.epochKey())
+		var it item
+		_, err := c.see(ctx, c.epochKey(), &it)
 		version := it.barrier
 		if err == nil && it.ends-now < c.life().Milliseconds() {
 			version, err = c.lastVersion(ctx)
@@ -186,8 +189,8 @@ func (e *epochs) at(ctx context.Context, c *Cache) int64 {
 	return version.(int64)
 }
 
-// lastVersion makes the version's key live for as long as this process's pages, and returns the version. When ctx ends first it goes on, for a
-// later request.
+// lastVersion makes the version's key live as long as this process's pages, and returns the version. If ctx ends first, the work continues for
+// the benefit of a later request.
 func (c *Cache) lastVersion(ctx context.Context) (version int64, err error) {
 	type result struct {
 		lease.Drawn

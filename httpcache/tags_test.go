@@ -2,6 +2,7 @@ package httpcache_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -13,7 +14,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// A purge by tag holds for as long as the pages of processes with any other TTL: during a deployment that changes it both run side by side.
+// A purge by tag outlasts the pages of processes with another TTL: during a deployment that changes the TTL both run side by side.
 func TestATagPurgeOutlivesPagesOfAnotherTTL(t *testing.T) {
 	for name, targets := range map[string][]httpcache.Target{"Tag": {{Tag: "p-1"}}, "Group": {{URL: failedURL, Group: "g-1"}}} {
 		for _, purgedBefore := range []bool{false, true} {
@@ -42,7 +43,7 @@ func TestATagPurgeOutlivesPagesOfAnotherTTL(t *testing.T) {
 	}
 }
 
-// Namespace.TTL bounds what a process serves, also of what another one stored for longer.
+// Namespace.TTL bounds the age of the answers that a process serves, even of answers that another process stored for longer.
 func TestNoPageIsServedForLongerThanTheReadersTTL(t *testing.T) {
 	for _, vary := range []string{"", "X-Color"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -71,7 +72,7 @@ func TestNoPageIsServedForLongerThanTheReadersTTL(t *testing.T) {
 	}
 }
 
-// Purges at the same time do not disturb each other, and what they cost Redis grows with their number and not faster.
+// Concurrent purges do not disturb each other, and their cost for Redis grows only linearly with their number.
 func TestManyTagPurgesAtOnce(t *testing.T) {
 	const purges = 50
 	synctest.Test(t, func(t *testing.T) {
@@ -106,7 +107,7 @@ func TestManyTagPurgesAtOnce(t *testing.T) {
 	})
 }
 
-// After another process's purge a process that still has the version before stores one page in vain, not all of a second.
+// After another process's purge, a process that still knows the previous version stores one page in vain, not those of a whole second.
 func TestAfterAnothersPurgePagesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -157,4 +158,62 @@ func TestAVersionFarAhead(t *testing.T) {
 			expect.OK(t, c.Purge(t.Context(), httpcache.Target{Tag: "y"}))
 		}
 	})
+}
+
+// The version of the purges may be lost, by a FLUSHALL, an eviction or a restart. Purges after that hold nevertheless, however many there were
+// before and whatever the purgers' clocks say.
+func TestAPurgeHoldsAfterItsVersionWasLost(t *testing.T) {
+	for _, lose := range []string{"FLUSHALL", "DEL"} {
+		for _, loadedBefore := range []bool{true, false} {
+			srv := redistest.Start(t)
+			v := newVersions("Cache-Control: max-age=600", "Surrogate-Key: start")
+			job, h, admin := opened(t, options(t, srv.Client())), opened(t, options(t, srv.Client())).Handler(v), opened(t, options(t, srv.Client()))
+			for i := range 300 { // many more than there are milliseconds
+				expect.OK(t, job.Purge(t.Context(), httpcache.Target{Tag: fmt.Sprint("product-", i)}))
+			}
+			get(t, h, failedURL+"/other") // learns the version
+			if loadedBefore {
+				get(t, h, failedURL)
+			}
+			if lose == "DEL" {
+				srv.Del(options(t, nil).Namespace.Prefix + "purges")
+			} else {
+				srv.FlushAll()
+			}
+			get(t, h, failedURL)
+			v.version++
+			expect.OK(t, admin.Purge(t.Context(), httpcache.Target{Tag: "start"}))
+			if body, status := get(t, h, failedURL); isHit(status) {
+				t.Errorf("%s, loaded before %v: after the purge %s is a hit: %s", lose, loadedBefore, body, status)
+			}
+		}
+	}
+}
+
+// A page that its handler has confirmed as unchanged has the tags it had before, beside those that it has now: a purge of them, while the handler
+// was asked or later, voids it.
+func TestAPageKeepsTheTagsOfItsBody(t *testing.T) {
+	for name, targets := range map[string][]httpcache.Target{"Tag": {{Tag: "a"}}, "Group": {{URL: failedURL, Group: "a"}}} {
+		synctest.Test(t, func(t *testing.T) {
+			srv := redistest.Start(t)
+			tag, during := "a", func() {}
+			c := opened(t, options(t, srv.Client()))
+			h := c.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				set(w.Header(), []string{"Cache-Control: max-age=1", `Etag: "1"`, "Surrogate-Key: " + tag, `Cache-Groups: "` + tag + `"`})
+				if r.Header.Get("If-None-Match") == "" {
+					fmt.Fprint(w, "the page of tag ", tag)
+					return
+				}
+				w.WriteHeader(http.StatusNotModified)
+				during()
+			}))
+			get(t, h, failedURL)
+			tag, during = "b", func() { expect.OK(t, c.Purge(t.Context(), targets...)) }
+			time.Sleep(2 * time.Second)
+			get(t, h, failedURL) // asks whether it has changed
+			if body, status := get(t, h, failedURL); body != "the page of tag b" {
+				t.Errorf("%s: purged while its handler was asked: %s: %s", name, body, status)
+			}
+		})
+	}
 }

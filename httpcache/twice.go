@@ -5,32 +5,32 @@ import (
 	"reflect"
 )
 
-// A request whose handler is being asked may meet the cache again further in: two routers have it among their middlewares, or an
-// error page goes through the router once more. It would wait for the answer that waits for it. So the context of each
-// request that is handed to a handler says what it was asked for, and what is met again passes.
+// A request may meet the cache again inside its own handler: two routers have the cache among their middlewares, or an error page goes through
+// the router once more. There it would wait for the answer that waits for it. So the context of each request that is handed to a handler says
+// what the handler was asked for, and a request for the same passes through.
 
-// asking is what a handler was asked for, and for what the one around it was.
+// asking records what a handler was asked for, and what the handler around it was asked for.
 type asking struct {
 	store  any
 	key    string
-	brings []any // to those who wait for it: see waits
+	brings []any // what its waiters wait for: see waits
 	around *asking
 }
 
 type askingKey struct{}
 
-// inside is what a request is a part of; nil: no handler makes it.
+// inside returns what the request with ctx is part of, or nil if no handler makes that request.
 func inside(ctx context.Context) *asking {
 	a, _ := ctx.Value(askingKey{}).(*asking)
 	return a
 }
 
-// asking is ctx for a handler that is asked for key, which also fills what others wait for.
+// asking returns the context for a handler that is asked for key, and whose answer also fills what others wait for.
 func (c *Cache) asking(ctx context.Context, key string, fill filling) context.Context {
 	return context.WithValue(ctx, askingKey{}, &asking{c.store(), key, fill.brings(), inside(ctx)})
 }
 
-// store tells caches apart that keep the same keys in different places.
+// store distinguishes caches that keep the same keys in different places.
 func (c *Cache) store() any {
 	if reflect.TypeOf(c.ns.Redis).Comparable() {
 		return c.ns.Redis
@@ -38,7 +38,7 @@ func (c *Cache) store() any {
 	return c
 }
 
-// asked reports whether a handler around is being asked for key already, by this cache or by another one of the same client and prefix.
+// asked reports whether a surrounding handler is already being asked for key, by this cache or by another one with the same client and prefix.
 func (c *Cache) asked(ctx context.Context, key []byte) bool {
 	for around := inside(ctx); around != nil; around = around.around {
 		if around.key == string(key) && around.store == c.store() {

@@ -9,7 +9,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// A request that meets its own cache again further in goes straight to the handler: it would wait for itself.
+// A request that meets the same cache again further in goes straight to the handler, because it would wait for itself.
 func TestARequestThatMeetsItsCacheAgain(t *testing.T) {
 	for name, around := range map[string]func(h http.Handler, decorate func(http.Handler) http.Handler) http.Handler{
 		"mounted twice": func(h http.Handler, decorate func(http.Handler) http.Handler) http.Handler {

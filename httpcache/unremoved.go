@@ -13,23 +13,23 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/nodes"
 )
 
-// If Redis did not do a removal, or if that is unknown, the removal is remembered and repeated until it is done. That holds for purges and for
-// what a request has changed. Until then this Cache serves nothing that the removal names, neither from Redis nor from its copies. A repeated
+// If Redis did not do a removal, or may not have done it, the cache remembers the removal and repeats it until it is done. That holds for purges
+// and for what a request has changed. Until then this Cache serves nothing that the removal names, neither from Redis nor from its copies. A repeated
 // removal may void too much, including what was stored in the meantime, but never too little.
 //
 // Resources and tags are remembered by their keys, which never coincide: a tag's key has a space where no resource's key has one. Prefixes are
 // kept in a queue of their own, because they are found by comparison.
 
-// removal is what is to be voided: resources by their keys, tags and groups by their names, and what lies under common beginnings of keys.
+// removal names what is to be voided: resources by their keys, tags and groups by their names, and whatever lies under common beginnings of keys.
 type removal struct{ urls, tags, under []string }
 
 func (r removal) len() int { return len(r.urls) + len(r.tags) + len(r.under) }
 
-// errUnremoved says that Redis may still hold under a key what must not be served.
+// errUnremoved says that Redis may still hold, under some key, what must not be served.
 var errUnremoved = errors.New("a removal has not been done yet")
 
-// void voids what r names. It returns how many keys were removed, which part of r has to be repeated, and which part the server refuses for
-// good. The parts run in parallel, so a Redis that does not answer costs the time of one. within gives the trips of each part their time.
+// void voids what r names. It returns how many keys were removed, which part of r has to be repeated, and which part the server refuses
+// permanently. The parts run in parallel, so a Redis that does not answer costs the time of one. within bounds the round trips of each part.
 func (c *Cache) void(ctx context.Context, r removal, within func(context.Context) context.Context) (found int, left, refused removal, err error) {
 	var errs [3]error
 	below := 0
@@ -57,7 +57,7 @@ func (c *Cache) void(ctx context.Context, r removal, within func(context.Context
 	return found + below, left, refused, errors.Join(errs[:]...)
 }
 
-// removed is void for a caller who is told of the error: what failed is remembered, and the error says so.
+// removed is void for a caller that gets the error. It remembers what failed, and the error says so.
 func (c *Cache) removed(ctx context.Context, r removal) (found int, err error) {
 	resources, beginnings := c.unremoved.Mark(), c.unswept.Mark()
 	found, left, refused, err := c.void(ctx, r, func(ctx context.Context) context.Context { return nodes.Within(ctx, c.opt.RedisTimeout) })
@@ -71,7 +71,7 @@ func (c *Cache) removed(ctx context.Context, r removal) (found int, err error) {
 		c.unremoved.Remove(resources, slices.Concat(refused.urls, c.tagKeys(refused.tags))...)
 		c.unswept.Remove(beginnings, refused.under...)
 		c.tell.Dropped(ctx, n, err)
-		err = fmt.Errorf("%w: the server refuses %d of its keys for good, which is not repeated: allow what docs/operations.md lists, and purge again", err, n)
+		err = fmt.Errorf("%w: the server refuses %d of its keys permanently, which is not repeated: allow what docs/operations.md lists, and purge again", err, n)
 	}
 	switch {
 	case left.len() == 0:
@@ -84,10 +84,10 @@ func (c *Cache) removed(ctx context.Context, r removal) (found int, err error) {
 	return found, fmt.Errorf("%w: it is repeated until Redis does it, and until then this Cache serves none of it", err)
 }
 
-// remember has what could not be voided voided later, and returns how much of it there is no room for.
+// remember schedules another attempt for what could not be voided, and returns how many of its keys there is no room for.
 func (c *Cache) remember(ctx context.Context, left removal, why error) (forgotten int) {
 	keys := slices.Concat(left.urls, c.tagKeys(left.tags))
-	if c.opt.NoVarySearch { // where else an answer lies is not known
+	if c.opt.NoVarySearch { // it is not known where else an answer lies
 		for _, key := range left.urls {
 			keys = append(keys, c.pathKey(key))
 		}
@@ -98,7 +98,7 @@ func (c *Cache) remember(ctx context.Context, left removal, why error) (forgotte
 	return forgotten
 }
 
-// forget lets nobody join a request that began earlier, for what r names, nor get a copy.
+// forget keeps later requests from joining a request that began earlier for what r names, and from getting a copy.
 func (c *Cache) forget(r removal) {
 	if len(r.tags) > 0 || len(r.under) > 0 {
 		c.flights.ForgetAll()
@@ -120,7 +120,7 @@ func (c *Cache) tagKeys(tags []string) []string {
 	return keys
 }
 
-// isUnremoved reports whether the removal of a resource is still to be repeated.
+// isUnremoved reports whether a resource's removal is still to be repeated.
 func (c *Cache) isUnremoved(key string) bool {
 	return c.unremoved.Has(key) || c.unswept.Find(func(beginning string) bool {
 		if strings.HasPrefix(key, beginning) {
@@ -153,7 +153,7 @@ func (c *Cache) removeAgain(ctx context.Context, keys []string) (done []string, 
 	return c.voidAgain(ctx, r, keys)
 }
 
-// sweepAgain voids what lies under prefixes. It does not search a cluster again and again while one of the masters does not answer.
+// sweepAgain voids what lies under prefixes. It does not search a cluster over and over while one of the masters does not answer.
 func (c *Cache) sweepAgain(ctx context.Context, beginnings []string) (done []string, err error) {
 	if err := c.guard.Reach(ctx); err != nil {
 		if nodes.RefusedForGood(err) {
@@ -167,7 +167,7 @@ func (c *Cache) sweepAgain(ctx context.Context, beginnings []string) (done []str
 
 func (c *Cache) voidAgain(ctx context.Context, r removal, keys []string) (done []string, err error) {
 	begun := time.Now()
-	_, left, refused, err := c.void(ctx, r, func(ctx context.Context) context.Context { return ctx }) // nobody waits: each trip gets the full timeout
+	_, left, refused, err := c.void(ctx, r, func(ctx context.Context) context.Context { return ctx }) // nobody waits: each round trip gets the full timeout
 	undone := slices.Concat(left.urls, c.tagKeys(left.tags), left.under)
 	done = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return slices.Contains(undone, key) })
 	if n := refused.len(); n > 0 {

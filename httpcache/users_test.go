@@ -11,10 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Nobody gets another's page. The handlers here tell users apart by their cookie, and do not say so in Vary: what they say instead is
-// that each answer must be asked for.
+// Nobody gets another's page. The handlers here distinguish users by their cookie without naming it in Vary; instead they declare that each
+// answer must be validated.
 
-// mine is a handler whose page is the user's, with a validator of the page.
+// mine is a handler with a page for each user, and a validator of that page.
 func mine(header ...string) *origin {
 	return &origin{serve: func(w http.ResponseWriter, r *http.Request) {
 		user := r.Header.Get("Cookie")
@@ -33,7 +33,7 @@ func mine(header ...string) *origin {
 	}}
 }
 
-func TestWhatMustBeValidatedIsForWhoAsked(t *testing.T) {
+func TestAnAnswerThatMustBeValidatedIsNotShared(t *testing.T) {
 	for _, control := range []string{"no-cache", "max-age=0", "max-age=0, must-revalidate", "", "no-cache, max-age=60", "s-maxage=0"} {
 		inBubble(t, func(t *testing.T, rdb *redis.Client) {
 			var header []string
@@ -57,11 +57,11 @@ func TestWhatMustBeValidatedIsForWhoAsked(t *testing.T) {
 	}
 }
 
-// Who waits learns from the header that the answer is not for others.
+// Waiters learn from the header that the answer cannot be shared.
 func TestNobodyWaitsForABodyThatIsNotForHim(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		h := opened(t, options(t, rdb)).Handler(&origin{serve: func(w http.ResponseWriter, r *http.Request) {
-			time.Sleep(time.Millisecond) // until all wait: who comes after the header finds a lease, and waits for the body as other processes do
+			time.Sleep(time.Millisecond) // until all wait: a request after the header finds a lease, and waits for the body as other processes do
 			set(w.Header(), []string{"Cache-Control: no-cache", `Etag: "1"`})
 			w.(http.Flusher).Flush()
 			time.Sleep(time.Second)
@@ -74,8 +74,8 @@ func TestNobodyWaitsForABodyThatIsNotForHim(t *testing.T) {
 	})
 }
 
-// What a request demands counts for who waits as it does for a hit.
-func TestWhoWaitsMayWantMore(t *testing.T) {
+// A waiter's own demands are checked as they are for a hit.
+func TestAWaiterMayDemandMore(t *testing.T) {
 	for demand, want := range map[string]int{"min-fresh=30": 1, "min-fresh=100": 2, "max-age=5": 2, "max-age=20": 1} {
 		inBubble(t, func(t *testing.T, rdb *redis.Client) {
 			o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
@@ -96,7 +96,7 @@ func TestWhoWaitsMayWantMore(t *testing.T) {
 	}
 }
 
-// What was never fresh stands in for no failure, but where it says so itself.
+// An answer that was never fresh does not stand in for a failure, unless it allows that itself.
 func TestWhatWasNeverFreshIsNotServedStale(t *testing.T) {
 	for control, want := range map[string]bool{"max-age=0": false, "": false, "max-age=0, stale-if-error=60": true, "max-age=1": true} {
 		inBubble(t, func(t *testing.T, rdb *redis.Client) {
@@ -121,14 +121,14 @@ func TestWhatWasNeverFreshIsNotServedStale(t *testing.T) {
 				t.Errorf("%q: bob got %q", control, body)
 			}
 			if body, _ := get(t, h, "http://a.example/", "Cookie: u=eve", "Cache-Control: max-stale"); !want && body != "page of u=eve" {
-				t.Errorf("%q: who takes what is stale got %q", control, body)
+				t.Errorf("%q: a client that accepts stale answers got %q", control, body)
 			}
 		})
 	}
 }
 
-// Those who wait when the handler fails get what may stand in.
-func TestWhoWaitsForAFailureIsServedStale(t *testing.T) {
+// Waiters get the answer that may stand in when the handler fails.
+func TestWaitersForAFailureAreServedStale(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		fails := false
 		o := &origin{}
@@ -157,7 +157,7 @@ func TestWhoWaitsForAFailureIsServedStale(t *testing.T) {
 	})
 }
 
-// What a handler does to its request changes nothing that the cache decides by.
+// A handler's changes to its request do not affect the cache's decisions.
 func TestAHandlerMayChangeItsRequest(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
@@ -190,7 +190,7 @@ func TestAHandlerMayChangeItsRequest(t *testing.T) {
 	})
 }
 
-// A slow body is older than it may be when it is whole. It was fresh when it came, and is for those who waited.
+// A slow body may be too old when it is complete. It was fresh when it came, so it still serves those who waited.
 func TestASlowBodyIsStillForMany(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {

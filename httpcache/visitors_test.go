@@ -17,7 +17,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// gate is what stands before a cache and writes down who passed.
+// gate is a handler in front of a cache that records the requests it passes on.
 type gate struct {
 	next http.Handler
 
@@ -35,7 +35,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.passed = append(g.passed, fmt.Sprintf("%s %s: %d %s", r.URL.Path, r.Header.Get("Cache-Control"), seen.status, how))
 }
 
-// since forgets what passed until now, and returns it.
+// since returns what has passed since the last call.
 func (g *gate) since() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -76,7 +76,7 @@ func newSite(t *testing.T) (*httptest.Server, *gate) {
 	return srv, g
 }
 
-// A browser that reloads a page asks whether it is still good, and is told so.
+// A browser that reloads a page asks whether its copy is still good, and gets a 304.
 func TestChromium(t *testing.T) {
 	browser := chromium.Start(t)
 	srv, gate := newSite(t)
@@ -104,7 +104,7 @@ func TestChromium(t *testing.T) {
 		t.Errorf("without the browser's cache: %s", got)
 	}
 	gate.since()
-	if got := fetch("/app.js", "no-cache"); got != "200 mayfly; hit" { // the browser's own 200, out of a 304
+	if got := fetch("/app.js", "no-cache"); got != "200 mayfly; hit" { // the browser makes this 200 from a 304
 		t.Errorf("is the script still good? %s", got)
 	}
 	wants("what is immutable", "/app.js max-age=0: 304 mayfly; hit")

@@ -20,7 +20,7 @@ type figure[S any] struct {
 	also []string // values of a second label
 }
 
-// figures collects the figures of several sources; each source is read once per collection.
+// figures collects the figures of several sources. It reads each source once per collection.
 type figures[S any] struct {
 	label   string // for the names of sources
 	all     []figure[S]
@@ -97,14 +97,14 @@ func localFigures() *figures[mayfly.LocalStats] {
 	f := &figures[mayfly.LocalStats]{label: "local"}
 	f.add(gauge, "mayfly_local_entries", "Copies in the local tier, dead ones included.", func(s mayfly.LocalStats) float64 { return float64(s.Entries) })
 	f.add(gauge, "mayfly_local_size_bytes", "What the copies take.", func(s mayfly.LocalStats) float64 { return float64(s.Bytes) })
-	f.add(gauge, "mayfly_local_dead_ratio", "Share of the copies that are over and still take memory.", func(s mayfly.LocalStats) float64 { return share(s.Dead, s.Entries) })
+	f.add(gauge, "mayfly_local_dead_ratio", "Share of the copies that have expired and still take memory.", func(s mayfly.LocalStats) float64 { return share(s.Dead, s.Entries) })
 	f.add(counter, "mayfly_local_hits_total", "Reads that found a copy.", func(s mayfly.LocalStats) float64 { return float64(s.Hits) })
 	f.add(counter, "mayfly_local_misses_total", "Reads that found none.", func(s mayfly.LocalStats) float64 { return float64(s.Misses) })
-	f.add(counter, "mayfly_local_evictions_total", "Copies that left for want of room.", func(s mayfly.LocalStats) float64 { return float64(s.Evictions) })
-	f.add(counter, "mayfly_local_expired_total", "Copies that came to their end.", func(s mayfly.LocalStats) float64 { return float64(s.Expired) })
+	f.add(counter, "mayfly_local_evictions_total", "Copies evicted to make room.", func(s mayfly.LocalStats) float64 { return float64(s.Evictions) })
+	f.add(counter, "mayfly_local_expired_total", "Copies that expired.", func(s mayfly.LocalStats) float64 { return float64(s.Expired) })
 	f.add(counter, "mayfly_local_changes_total", "Keys heard to have changed.", func(s mayfly.LocalStats) float64 { return float64(s.Changes) })
-	f.add(counter, "mayfly_local_flushes_total", "Times that all copies were dropped, as when a link was lost.", func(s mayfly.LocalStats) float64 { return float64(s.Flushes) })
-	rung := prometheus.NewDesc("mayfly_local_coherence_rung", "1 for the way in which changes are heard now: tracking, pubsub, short_ttl, or off, when none is.", []string{"local", "rung"}, nil)
+	f.add(counter, "mayfly_local_flushes_total", "Times that all copies were dropped, for example when a link was lost.", func(s mayfly.LocalStats) float64 { return float64(s.Flushes) })
+	rung := prometheus.NewDesc("mayfly_local_coherence_rung", "1 for the way in which changes are heard now: tracking, pubsub, short_ttl, or off if none is.", []string{"local", "rung"}, nil)
 	for _, r := range []string{"off", "short_ttl", "pubsub", "tracking"} {
 		f.all = append(f.all, figure[mayfly.LocalStats]{rung, gauge, func(s mayfly.LocalStats) float64 {
 			if s.Rung == r {
@@ -120,14 +120,14 @@ func engineFigures() *figures[mayfly.EngineStats] {
 	f := &figures[mayfly.EngineStats]{label: "engine"}
 	f.add(gauge, "mayfly_engine_keys", "Keys in the embedded engine.", func(s mayfly.EngineStats) float64 { return float64(s.Keys) })
 	f.add(gauge, "mayfly_engine_expires", "Keys with a TTL.", func(s mayfly.EngineStats) float64 { return float64(s.Expires) })
-	f.add(gauge, "mayfly_engine_dead_ratio", "Share of the keys with a TTL that are over and not removed yet.", func(s mayfly.EngineStats) float64 { return share(s.Dead, s.Expires) })
+	f.add(gauge, "mayfly_engine_dead_ratio", "Share of the keys with a TTL that have expired and are not removed yet.", func(s mayfly.EngineStats) float64 { return share(s.Dead, s.Expires) })
 	f.add(gauge, "mayfly_engine_memory_bytes", "Bytes that the data takes, counted as for MaxMemory.", func(s mayfly.EngineStats) float64 { return float64(s.Memory) })
-	f.add(counter, "mayfly_engine_expired_keys_total", "Keys removed because they were over.", func(s mayfly.EngineStats) float64 { return float64(s.Expired) })
-	f.add(counter, "mayfly_engine_evicted_keys_total", "Keys removed for want of memory.", func(s mayfly.EngineStats) float64 { return float64(s.Evicted) })
-	f.add(counter, "mayfly_engine_cycle_seconds_total", "Time spent on removing keys that are over.", func(s mayfly.EngineStats) float64 { return s.Cycle.Seconds() })
+	f.add(counter, "mayfly_engine_expired_keys_total", "Keys removed because they had expired.", func(s mayfly.EngineStats) float64 { return float64(s.Expired) })
+	f.add(counter, "mayfly_engine_evicted_keys_total", "Keys evicted to free memory.", func(s mayfly.EngineStats) float64 { return float64(s.Evicted) })
+	f.add(counter, "mayfly_engine_cycle_seconds_total", "Time spent on removing expired keys.", func(s mayfly.EngineStats) float64 { return s.Cycle.Seconds() })
 	f.add(counter, "mayfly_engine_commands_total", "Commands processed.", func(s mayfly.EngineStats) float64 { return float64(s.Commands) })
-	f.add(counter, "mayfly_engine_hits_total", "Reads of keys that were there.", func(s mayfly.EngineStats) float64 { return float64(s.Hits) })
-	f.add(counter, "mayfly_engine_misses_total", "Reads of keys that were not.", func(s mayfly.EngineStats) float64 { return float64(s.Misses) })
+	f.add(counter, "mayfly_engine_hits_total", "Reads of keys that existed.", func(s mayfly.EngineStats) float64 { return float64(s.Hits) })
+	f.add(counter, "mayfly_engine_misses_total", "Reads of keys that did not exist.", func(s mayfly.EngineStats) float64 { return float64(s.Misses) })
 	return f
 }
 

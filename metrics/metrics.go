@@ -80,30 +80,30 @@ const mostNamespaces = 200
 
 // sums are the counters of Events: name, help, and the name of the outcome's label.
 var sums = map[mayfly.Kind][3]string{
-	mayfly.KindRead:      {"mayfly_requests_total", "Reads of cached values, by outcome; hit_local is one that cost no trip to Redis.", "outcome"},
+	mayfly.KindRead:      {"mayfly_requests_total", "Reads of cached values, by outcome; hit_local: without a trip to Redis.", "outcome"},
 	mayfly.KindLoad:      {"mayfly_loads_total", "Keys that the loader was asked for, by result.", "result"},
-	mayfly.KindJoin:      {"mayfly_coalesced_waiters_total", "Callers who waited for a load that another caller of their process had begun.", ""},
+	mayfly.KindJoin:      {"mayfly_coalesced_waiters_total", "Callers that waited for a load begun by another caller of their process.", ""},
 	mayfly.KindWait:      {"mayfly_lease_waits_total", "Waits for a load of another process, by result.", "result"},
-	mayfly.KindFill:      {"mayfly_fills_total", "Loaded values offered to Redis; refused is one that was deleted or replaced meanwhile.", "result"},
-	mayfly.KindRefresh:   {"mayfly_early_refreshes_total", "Renewals of values before their end, by result; refused is one that another process does.", "result"},
+	mayfly.KindFill:      {"mayfly_fills_total", "Loaded values offered to Redis; refused: deleted or replaced meanwhile.", "result"},
+	mayfly.KindRefresh:   {"mayfly_early_refreshes_total", "Renewals of values before they expire, by result; refused: another process renews.", "result"},
 	mayfly.KindWrite:     {"mayfly_writes_total", "Values set by callers, by result.", "result"},
 	mayfly.KindRemoval:   {"mayfly_removals_total", "Keys deleted by callers, by result.", "result"},
 	mayfly.KindBackend:   {"mayfly_redis_errors_total", "Times that Redis could not be asked, by kind.", "kind"},
 	mayfly.KindBreaker:   {"mayfly_breaker_changes_total", "Breakers that opened (failed) or closed (ok).", "result"},
-	mayfly.KindAdmission: {"mayfly_origin_waits_total", "Loads that waited for their turn at the origin, by result; dropped is one that nobody wanted any more.", "result"},
-	mayfly.KindQueue: {"mayfly_queue_waits_total", "Calls that waited for others of their process to give a connection to Redis back, by result; refused is one that was " +
-		"not sent as a breaker opened.", "result"},
+	mayfly.KindAdmission: {"mayfly_origin_waits_total", "Loads that waited for their turn at the origin, by result; dropped: nobody wanted them any more.", "result"},
+	mayfly.KindQueue: {"mayfly_queue_waits_total", "Calls that waited for others of their process to give a connection to Redis back, by result; refused: not sent " +
+		"because a breaker opened.", "result"},
 	mayfly.KindLimit:   {"mayfly_limiter_decisions_total", "Calls that a limiter was asked about, by decision.", "decision"},
-	mayfly.KindWarning: {"mayfly_warnings_total", "Configurations that were accepted and are dangerous.", ""},
+	mayfly.KindWarning: {"mayfly_warnings_total", "Dangerous configurations that were accepted.", ""},
 }
 
 // times are the histograms of Events.
 var times = map[mayfly.Kind][2]string{
-	mayfly.KindRead:      {"mayfly_request_duration_seconds", "How long reads took that were no local hits."},
+	mayfly.KindRead:      {"mayfly_request_duration_seconds", "How long reads took, without local hits."},
 	mayfly.KindLoad:      {"mayfly_load_duration_seconds", "How long the loader took."},
-	mayfly.KindWait:      {"mayfly_lease_wait_duration_seconds", "How long a load of another process was waited for."},
+	mayfly.KindWait:      {"mayfly_lease_wait_duration_seconds", "How long calls waited for a load of another process."},
 	mayfly.KindAdmission: {"mayfly_origin_wait_duration_seconds", "How long loads waited for their turn at the origin."},
-	mayfly.KindQueue:     {"mayfly_queue_wait_duration_seconds", "How long the first of those waited who went together."},
+	mayfly.KindQueue:     {"mayfly_queue_wait_duration_seconds", "How long the first of the calls that were sent together waited."},
 	mayfly.KindLag:       {"mayfly_invalidation_lag_seconds", "How long it took to hear of a change in Redis, tried several times a second."},
 }
 
@@ -139,13 +139,13 @@ func New(r prometheus.Registerer, o Options) (*Observer, error) {
 		all = append(all, m.times[kind])
 	}
 	m.redis = m.histogram("mayfly_redis_operation_duration_seconds", "How long Redis took to answer, by command, as the hook saw it.", "operation")
-	m.open = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "mayfly_breaker_open_servers", Help: "Servers that are not asked, as they did not answer."}, []string{"namespace"})
+	m.open = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "mayfly_breaker_open_servers", Help: "Servers that are not asked because they did not answer."}, []string{"namespace"})
 	gauge := func(name, help string) *prometheus.GaugeVec {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"server"})
 	}
 	m.audited = gauge("mayfly_audit_keys", "Keys that the latest audit looked at.")
-	m.endless = gauge("mayfly_audit_keys_without_ttl", "Keys without TTL among them.")
-	m.auditedAt = gauge("mayfly_audit_timestamp_seconds", "When that was, in unix time.")
+	m.endless = gauge("mayfly_audit_keys_without_ttl", "Keys without TTL among those that the latest audit looked at.")
+	m.auditedAt = gauge("mayfly_audit_timestamp_seconds", "When the latest audit was, in unix time.")
 	all = append(all, m.redis, m.open, m.audited, m.endless, m.auditedAt, requests{m})
 	m.locals, m.engines, m.https, m.origins = localFigures(), engineFigures(), httpFigures(), originFigures()
 	all = append(all, m.locals, m.engines, m.https, m.origins)

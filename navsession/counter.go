@@ -14,11 +14,11 @@ import (
 
 // CounterOptions adjust a Counter. The zero value works.
 type CounterOptions struct {
-	// RedisTimeout is how long one question to Redis may take, as in [Options]. Zero is 150 ms.
+	// RedisTimeout is how long one request to Redis may take, as in [Options]. Zero is 150 ms.
 	RedisTimeout time.Duration
 }
 
-// Counter counts the page views of each user's visit and keeps no pages: the documentation's variant with INCR instead of RPUSH. It is safe
+// Counter counts the page views of each user's visit and keeps no pages. It is the documentation's variant with INCR instead of RPUSH. It is safe
 // for concurrent use, starts no goroutine and needs no Close.
 type Counter[K comparable] struct {
 	room room[K, int64]

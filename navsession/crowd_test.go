@@ -67,7 +67,7 @@ func TestACrowd(t *testing.T) {
 	})
 }
 
-// What waits for connections that the program's own calls have, and gets none, was not sent: that is known.
+// A call that waits for a connection behind the program's own calls, and gets none, was certainly not sent.
 func TestAPoolThatIsTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -114,7 +114,7 @@ func TestARedisThatHangs(t *testing.T) {
 	})
 }
 
-// A transaction that is told that its key has moved follows it, once.
+// A transaction that gets MOVED follows its key, once.
 func TestAVisitThatMoves(t *testing.T) {
 	cluster := redistest.StartCluster(t, 2)
 	v := visits(t, cluster.Client(), 9)

@@ -17,16 +17,16 @@ import (
 
 // MiddlewareOptions say what a page view is and how many may wait. Every zero is a default that works.
 type MiddlewareOptions struct {
-	// Bot reports whether no human waits for the answer, which is then no page view. guess is what the request tells: its User-Agent names a
-	// crawler, a monitor or a command line tool, or is missing, or a browser fetches the page ahead of time. Nil is the guess.
+	// Bot reports whether no human waits for the answer, so that it is not a page view. guess is what the request suggests: its User-Agent names
+	// a crawler, a monitor or a command line tool, or is missing, or a browser fetches the page ahead of time. Nil takes the guess.
 	Bot func(r *http.Request, guess bool) bool
 
-	// Asset reports whether the request is for a part of a page, which is no page view. guess is what the request tells: the browser says so
-	// by Sec-Fetch-Dest, or, if it says nothing, the path ends as that of a style sheet, a script, an image, a font, a medium or data; or it
-	// changes the protocol, as for a websocket. Nil is the guess.
+	// Asset reports whether the request is for a part of a page, which is not a page view. guess is what the request suggests: the browser says
+	// so by Sec-Fetch-Dest; or, without that, the path ends like that of a style sheet, a script, an image, a font, media or data; or the request
+	// changes the protocol, as for a websocket. Nil takes the guess.
 	Asset func(r *http.Request, guess bool) bool
 
-	// Failure reports whether an answer of this status showed no page. Nil is every status but 200, 206 and 304.
+	// Failure reports whether an answer with this status showed no page. Nil means every status except 200, 206 and 304.
 	Failure func(status int) bool
 
 	// Page names the page of a request that was answered. If its Time is zero, it is set to when the request arrived. Nil names the page by

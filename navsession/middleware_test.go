@@ -256,7 +256,7 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// What a handler can do with its response it can do behind a Middleware.
+// Behind a Middleware, a handler can do everything with its response that it can do without.
 func TestAResponseIsWhatItWas(t *testing.T) {
 	s := newSite(t, redistest.Start(t), func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Link", "</style.css>; rel=preload")

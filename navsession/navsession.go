@@ -48,9 +48,9 @@ type Options struct {
 	// Pages is how many of a visit's latest pages are kept, at least 1. There is no default, since it bounds the memory.
 	Pages int
 
-	// RedisTimeout is how long one question to Redis may take, whatever the client's own timeouts are. Waiting for a connection that other
-	// calls of this process hold does not count. A server that has left five questions in a row unanswered is not asked for
-	// half a second, and after that by one caller at a time. Until it answers, calls about its keys fail at once. Zero is 150 ms.
+	// RedisTimeout is how long one request to Redis may take, whatever the client's own timeouts. Waiting for a connection that other
+	// calls of this process hold does not count. If a server has left five requests in a row unanswered, it is not asked for
+	// half a second, and then by one caller at a time. Until it answers, calls about its keys fail at once. Zero is 150 ms.
 	RedisTimeout time.Duration
 }
 

@@ -20,14 +20,14 @@ type RelatedOptions struct {
 	// Kept is how many others are kept for each page: those seen with it most often. Zero is 100.
 	Kept int
 
-	// MinVisits is in how many visits two pages must have been seen together before Top shows them. A smaller number of visits may come
+	// MinVisits is the number of visits that must have seen two pages together before Top shows them. A smaller number of visits may come
 	// from a single user who came back or clicked twice. Zero is 3. 1 shows everything to everybody, which is fine if all pages are public.
 	MinVisits int
 
 	// PerVisit bounds how many other pages of a visit a page is counted with. Zero is 8.
 	PerVisit int
 
-	// RedisTimeout is how long one question to Redis may take, as in [Options]. Zero is 150 ms.
+	// RedisTimeout is how long one request to Redis may take, as in [Options]. Zero is 150 ms.
 	RedisTimeout time.Duration
 }
 

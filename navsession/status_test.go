@@ -37,7 +37,7 @@ func (w *ableWriter) Push(string, *http.PushOptions) error {
 	return nil
 }
 
-// What a handler can do with the server's writer it can do behind a Middleware: take the connection, set deadlines, send a file.
+// Behind a Middleware, a handler can use the server's writer as it can without: take the connection, set deadlines, send a file.
 func TestAHandlerHasTheServersWriter(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "page")
 	expect.OK(t, os.WriteFile(file, []byte("a file"), 0o600))
@@ -108,7 +108,7 @@ func TestAHandlerHasTheServersWriter(t *testing.T) {
 	}
 }
 
-// What the server's writer lacks is an error, and the end of the request is told as frameworks ask for it.
+// A feature that the server's writer lacks is an error, and CloseNotify works as frameworks expect.
 func TestAHandlerWithoutTheServersWriter(t *testing.T) {
 	s := newSite(t, redistest.Start(t), func(w http.ResponseWriter, r *http.Request) {
 		if _, _, err := w.(http.Hijacker).Hijack(); !errors.Is(err, http.ErrNotSupported) {

@@ -74,7 +74,7 @@ func TestTheGapOfARealRedis(t *testing.T) {
 	wants(t, v, "ada", "/9")
 }
 
-// What is sent is the documentation's transaction, in one trip. The first of a visit asks what is there.
+// A view sends the documentation's transaction, in one trip. The first view of a visit also asks what is there.
 func TestTheTransaction(t *testing.T) {
 	srv := redistest.Start(t)
 	rdb := srv.Client()

@@ -73,15 +73,15 @@ func localFigures(m maker) []figure[mayfly.LocalStats] {
 	all := []figure[S]{
 		{whole: m.gauge("mayfly.local.entries", "{copy}", "Copies in the local tier, dead ones included."), of: func(s S) float64 { return float64(s.Entries) }},
 		{whole: m.gauge("mayfly.local.size", "By", "What the copies take."), of: func(s S) float64 { return float64(s.Bytes) }},
-		{real: m.ratio("mayfly.local.dead", "Share of the copies that are over and still take memory."), of: func(s S) float64 { return share(s.Dead, s.Entries) }},
+		{real: m.ratio("mayfly.local.dead", "Share of the copies that have expired and still take memory."), of: func(s S) float64 { return share(s.Dead, s.Entries) }},
 		{whole: m.counter("mayfly.local.hits", "{read}", "Reads that found a copy."), of: func(s S) float64 { return float64(s.Hits) }},
 		{whole: m.counter("mayfly.local.misses", "{read}", "Reads that found none."), of: func(s S) float64 { return float64(s.Misses) }},
-		{whole: m.counter("mayfly.local.evictions", "{copy}", "Copies that left for want of room."), of: func(s S) float64 { return float64(s.Evictions) }},
-		{whole: m.counter("mayfly.local.expired", "{copy}", "Copies that came to their end."), of: func(s S) float64 { return float64(s.Expired) }},
+		{whole: m.counter("mayfly.local.evictions", "{copy}", "Copies evicted to make room."), of: func(s S) float64 { return float64(s.Evictions) }},
+		{whole: m.counter("mayfly.local.expired", "{copy}", "Copies that expired."), of: func(s S) float64 { return float64(s.Expired) }},
 		{whole: m.counter("mayfly.local.changes", "{key}", "Keys heard to have changed."), of: func(s S) float64 { return float64(s.Changes) }},
-		{whole: m.counter("mayfly.local.flushes", "{flush}", "Times that all copies were dropped, as when a link was lost."), of: func(s S) float64 { return float64(s.Flushes) }},
+		{whole: m.counter("mayfly.local.flushes", "{flush}", "Times that all copies were dropped, for example when a link was lost."), of: func(s S) float64 { return float64(s.Flushes) }},
 	}
-	rung := m.gauge("mayfly.local.coherence_rung", "{rung}", "1 for the way in which changes are heard now: tracking, pubsub, short_ttl, or off, when none is.")
+	rung := m.gauge("mayfly.local.coherence_rung", "{rung}", "1 for the way in which changes are heard now: tracking, pubsub, short_ttl, or off if none is.")
 	for _, r := range []string{"off", "short_ttl", "pubsub", "tracking"} {
 		all = append(all, figure[S]{whole: rung, also: []attribute.KeyValue{attribute.String("rung", r)}, of: func(s S) float64 {
 			if s.Rung == r {
@@ -95,19 +95,19 @@ func localFigures(m maker) []figure[mayfly.LocalStats] {
 
 func engineFigures(m maker) []figure[mayfly.EngineStats] {
 	type S = mayfly.EngineStats
-	cycle, err := m.Float64ObservableCounter("mayfly.engine.cycle", metric.WithUnit("s"), metric.WithDescription("Time spent on removing keys that are over."))
+	cycle, err := m.Float64ObservableCounter("mayfly.engine.cycle", metric.WithUnit("s"), metric.WithDescription("Time spent on removing expired keys."))
 	m.check(err)
 	return []figure[S]{
 		{whole: m.gauge("mayfly.engine.keys", "{key}", "Keys in the embedded engine."), of: func(s S) float64 { return float64(s.Keys) }},
 		{whole: m.gauge("mayfly.engine.expires", "{key}", "Keys with a TTL."), of: func(s S) float64 { return float64(s.Expires) }},
-		{real: m.ratio("mayfly.engine.dead", "Share of the keys with a TTL that are over and not removed yet."), of: func(s S) float64 { return share(s.Dead, s.Expires) }},
+		{real: m.ratio("mayfly.engine.dead", "Share of the keys with a TTL that have expired and are not removed yet."), of: func(s S) float64 { return share(s.Dead, s.Expires) }},
 		{whole: m.gauge("mayfly.engine.memory", "By", "Bytes that the data takes, counted as for MaxMemory."), of: func(s S) float64 { return float64(s.Memory) }},
-		{whole: m.counter("mayfly.engine.expired_keys", "{key}", "Keys removed because they were over."), of: func(s S) float64 { return float64(s.Expired) }},
-		{whole: m.counter("mayfly.engine.evicted_keys", "{key}", "Keys removed for want of memory."), of: func(s S) float64 { return float64(s.Evicted) }},
+		{whole: m.counter("mayfly.engine.expired_keys", "{key}", "Keys removed because they had expired."), of: func(s S) float64 { return float64(s.Expired) }},
+		{whole: m.counter("mayfly.engine.evicted_keys", "{key}", "Keys evicted to free memory."), of: func(s S) float64 { return float64(s.Evicted) }},
 		{real: cycle, of: func(s S) float64 { return s.Cycle.Seconds() }},
 		{whole: m.counter("mayfly.engine.commands", "{command}", "Commands processed."), of: func(s S) float64 { return float64(s.Commands) }},
-		{whole: m.counter("mayfly.engine.hits", "{read}", "Reads of keys that were there."), of: func(s S) float64 { return float64(s.Hits) }},
-		{whole: m.counter("mayfly.engine.misses", "{read}", "Reads of keys that were not."), of: func(s S) float64 { return float64(s.Misses) }},
+		{whole: m.counter("mayfly.engine.hits", "{read}", "Reads of keys that existed."), of: func(s S) float64 { return float64(s.Hits) }},
+		{whole: m.counter("mayfly.engine.misses", "{read}", "Reads of keys that did not exist."), of: func(s S) float64 { return float64(s.Misses) }},
 	}
 }
 

@@ -18,28 +18,28 @@ import (
 // and are read at collection.
 var sums = map[mayfly.Kind]struct{ name, unit, help, label string }{
 	mayfly.KindLoad:      {"mayfly.loads", "{key}", "Keys that the loader was asked for, by result.", "result"},
-	mayfly.KindJoin:      {"mayfly.coalesced_waiters", "{caller}", "Callers who waited for a load that another caller of their process had begun.", ""},
+	mayfly.KindJoin:      {"mayfly.coalesced_waiters", "{caller}", "Callers that waited for a load begun by another caller of their process.", ""},
 	mayfly.KindWait:      {"mayfly.lease.waits", "{wait}", "Waits for a load of another process, by result.", "result"},
-	mayfly.KindFill:      {"mayfly.fills", "{fill}", "Loaded values offered to Redis; refused is one that was deleted or replaced meanwhile.", "result"},
-	mayfly.KindRefresh:   {"mayfly.early_refreshes", "{refresh}", "Renewals of values before their end, by result; refused is one that another process does.", "result"},
+	mayfly.KindFill:      {"mayfly.fills", "{fill}", "Loaded values offered to Redis; refused: deleted or replaced meanwhile.", "result"},
+	mayfly.KindRefresh:   {"mayfly.early_refreshes", "{refresh}", "Renewals of values before they expire, by result; refused: another process renews.", "result"},
 	mayfly.KindWrite:     {"mayfly.writes", "{key}", "Values set by callers, by result.", "result"},
 	mayfly.KindRemoval:   {"mayfly.removals", "{key}", "Keys deleted by callers, by result.", "result"},
 	mayfly.KindBackend:   {"mayfly.redis.errors", "{error}", "Times that Redis could not be asked, by kind.", "kind"},
 	mayfly.KindBreaker:   {"mayfly.breaker.changes", "{change}", "Breakers that opened (failed) or closed (ok).", "result"},
-	mayfly.KindAdmission: {"mayfly.origin.waits", "{load}", "Loads that waited for their turn at the origin, by result; dropped is one that nobody wanted any more.", "result"},
+	mayfly.KindAdmission: {"mayfly.origin.waits", "{load}", "Loads that waited for their turn at the origin, by result; dropped: nobody wanted them any more.", "result"},
 	mayfly.KindLimit:     {"mayfly.limiter.decisions", "{call}", "Calls that a limiter was asked about, by decision.", "decision"},
-	mayfly.KindQueue: {"mayfly.queue.waits", "{call}", "Calls that waited for others of their process to give a connection to Redis back, by result; refused is one that was " +
-		"not sent as a breaker opened.", "result"},
-	mayfly.KindWarning: {"mayfly.warnings", "{warning}", "Configurations that were accepted and are dangerous.", ""},
+	mayfly.KindQueue: {"mayfly.queue.waits", "{call}", "Calls that waited for others of their process to give a connection to Redis back, by result; refused: not sent " +
+		"because a breaker opened.", "result"},
+	mayfly.KindWarning: {"mayfly.warnings", "{warning}", "Dangerous configurations that were accepted.", ""},
 }
 
 // times are the histograms of Events.
 var times = map[mayfly.Kind][2]string{
-	mayfly.KindRead:      {"mayfly.request.duration", "How long reads took that were no local hits."},
+	mayfly.KindRead:      {"mayfly.request.duration", "How long reads took, without local hits."},
 	mayfly.KindLoad:      {"mayfly.load.duration", "How long the loader took."},
-	mayfly.KindWait:      {"mayfly.lease.wait.duration", "How long a load of another process was waited for."},
+	mayfly.KindWait:      {"mayfly.lease.wait.duration", "How long calls waited for a load of another process."},
 	mayfly.KindAdmission: {"mayfly.origin.wait.duration", "How long loads waited for their turn at the origin."},
-	mayfly.KindQueue:     {"mayfly.queue.wait.duration", "How long the first of those waited who went together."},
+	mayfly.KindQueue:     {"mayfly.queue.wait.duration", "How long the first of the calls that were sent together waited."},
 	mayfly.KindLag:       {"mayfly.invalidation.lag", "How long it took to hear of a change in Redis, tried several times a second."},
 }
 
@@ -74,16 +74,16 @@ func newInstruments(meter metric.Meter, check func(error)) instruments {
 		made.times[kind], err = meter.Float64Histogram(t[0], metric.WithUnit("s"), metric.WithDescription(t[1]), metric.WithExplicitBucketBoundaries(buckets...))
 		check(err)
 	}
-	made.open, err = meter.Int64UpDownCounter("mayfly.breaker.open_servers", metric.WithUnit("{server}"), metric.WithDescription("Servers that are not asked, as they did not answer."))
+	made.open, err = meter.Int64UpDownCounter("mayfly.breaker.open_servers", metric.WithUnit("{server}"), metric.WithDescription("Servers that are not asked because they did not answer."))
 	check(err)
 	made.auditKeys, err = meter.Int64Gauge("mayfly.audit.keys", metric.WithUnit("{key}"), metric.WithDescription("Keys that the latest audit looked at."))
 	check(err)
-	made.auditEndless, err = meter.Int64Gauge("mayfly.audit.keys_without_ttl", metric.WithUnit("{key}"), metric.WithDescription("Keys without TTL among them."))
+	made.auditEndless, err = meter.Int64Gauge("mayfly.audit.keys_without_ttl", metric.WithUnit("{key}"), metric.WithDescription("Keys without TTL among those that the latest audit looked at."))
 	check(err)
-	made.auditAt, err = meter.Int64Gauge("mayfly.audit.timestamp", metric.WithUnit("s"), metric.WithDescription("When that was, in unix time."))
+	made.auditAt, err = meter.Int64Gauge("mayfly.audit.timestamp", metric.WithUnit("s"), metric.WithDescription("When the latest audit was, in unix time."))
 	check(err)
 	made.requests, err = meter.Int64ObservableCounter("mayfly.requests", metric.WithUnit("{request}"),
-		metric.WithDescription("Reads of cached values, by outcome; hit_local is one that cost no trip to Redis."))
+		metric.WithDescription("Reads of cached values, by outcome; hit_local: without a trip to Redis."))
 	check(err)
 	made.asked = append(made.asked, made.requests)
 	made.figures(maker{meter, check})

@@ -66,7 +66,7 @@ func (s *Server) reopen() error {
 
 func (s *Server) faults() *server.Faults { return s.current().Faults() }
 
-// current is the server that runs, or ran last.
+// current returns the server that runs, or that ran last.
 func (s *Server) current() *server.Server {
 	srv, _ := s.state()
 	if srv == nil {
@@ -75,7 +75,7 @@ func (s *Server) current() *server.Server {
 	return srv
 }
 
-// state returns the server that runs, or ran last, and whether it runs; it is nil before the first start.
+// state returns the server that runs, or that ran last, and whether it runs; it is nil before the first start.
 func (s *Server) state() (srv *server.Server, running bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -182,7 +182,7 @@ func (s *Server) Client() *redis.Client {
 
 // Options returns options for an in-memory client of your own, with the server's password, context deadlines obeyed and small buffers. They
 // leave out what makes connecting slow and is of no use in a test: the client's name and version, and maintenance notifications of Redis's
-// cloud.
+// cloud. A connection that fails is not tried again: go-redis would do that in a goroutine that outlives the client, and with it the test's bubble.
 func (s *Server) Options() *redis.Options {
 	return s.clientOptions(s.Dial, memoryAddr(s.node)).Simple()
 }
@@ -199,6 +199,7 @@ func (s *Server) clientOptions(dial func(ctx context.Context, network, addr stri
 		PoolSize:                 poolSize,
 		ReadBufferSize:           bufferSize,
 		WriteBufferSize:          bufferSize,
+		DialerRetries:            1,
 		DisableIdentity:          true,
 		ContextTimeoutEnabled:    true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},

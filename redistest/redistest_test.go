@@ -176,7 +176,7 @@ func TestAdvanceReturnsWhenTrackingReadersHaveSeenIt(t *testing.T) {
 	})
 }
 
-// track returns the keys that a tracking client is told about.
+// track returns the keys of the pushes that a tracking client gets.
 func track(t *testing.T, srv *redistest.Server) (keys <-chan []string, stop func()) {
 	t.Helper()
 	o := srv.Options()

@@ -15,16 +15,16 @@ import (
 
 // Item is one value of [Store.All].
 type Item[V any] struct {
-	Key   string // what follows the namespace's prefix
+	Key   string // the part after the namespace's prefix
 	Value V
 }
 
-// scanCount is how many keys Redis looks at for one question: enough to be quick, few enough not to hold up others.
+// scanCount is how many keys Redis looks at per command: few enough that other clients do not wait, enough to make progress.
 const scanCount = 500
 
 // All iterates over the values of the namespace, on all masters of a cluster and all shards of a ring, in no particular order, without renewing
 // them. A value that exists during the whole iteration comes at least once, and may come twice; others may or may not come. All ends after the
-// first question that fails. A value that cannot be decoded yields an error with its key, and the iteration goes on.
+// first command that fails. A value that cannot be decoded yields an error with its key, and the iteration continues.
 func (s *Store[K, V]) All(ctx context.Context) iter.Seq2[Item[V], error] {
 	return func(yield func(Item[V], error) bool) {
 		nodes, err := masters(ctx, s.room.Redis)
@@ -43,7 +43,7 @@ func (s *Store[K, V]) All(ctx context.Context) iter.Seq2[Item[V], error] {
 			}
 		}
 		if err != nil {
-			yield(Item[V]{}, fmt.Errorf("sliding: look for keys %q: %w", s.room.Prefix+"*", err))
+			yield(Item[V]{}, fmt.Errorf("sliding: list keys %q: %w", s.room.Prefix+"*", err))
 		}
 	}
 }
@@ -60,7 +60,7 @@ func (s *Store[K, V]) page(ctx context.Context, node redis.UniversalClient, keys
 	for i, cmd := range cmds {
 		raw, err := cmd.(*redis.StringCmd).Bytes()
 		if errors.Is(err, redis.Nil) {
-			continue // it went
+			continue // the value is gone
 		}
 		if err != nil {
 			return err
@@ -74,7 +74,7 @@ func (s *Store[K, V]) page(ctx context.Context, node redis.UniversalClient, keys
 	return nil
 }
 
-// masters returns who holds keys: the server, the masters of a cluster, the shards of a ring.
+// masters returns the clients of all nodes that hold keys: the server itself, the masters of a cluster, or the shards of a ring.
 func masters(ctx context.Context, rdb redis.UniversalClient) (nodes []redis.UniversalClient, err error) {
 	var mu sync.Mutex // guards nodes
 	add := func(_ context.Context, node *redis.Client) error {

@@ -15,9 +15,9 @@ import (
 	"github.com/mayflycache/mayfly/internal/hashslot"
 )
 
-// Ask is what [AllowAll] is to ask of one limiter: see [Limiter.Ask].
+// Ask is a question to one limiter for [AllowAll]: see [Limiter.Ask].
 type Ask struct {
-	err   error // why it cannot be asked
+	err   error // why the limiter cannot be asked
 	limit int
 	redis sendonce.Bounded
 	rdb   redis.UniversalClient
@@ -26,13 +26,13 @@ type Ask struct {
 	args  []any
 	open  bool // FailOpen
 
-	find func() *lessee // what the process has of the key, or nil
+	find func() *lessee // returns what this process holds of the key, or nil
 	read func(reply []int64) Decision
 	odd  func(reply []int64) error
 	tell func(ctx context.Context, d Decision, err error)
 }
 
-// Ask is n calls of key, for [AllowAll]. It does no I/O.
+// Ask stands for n calls of key, for [AllowAll]. It does no I/O.
 func (l *Limiter[K]) Ask(key K, n int) Ask {
 	full, err := l.full(key, n)
 	if err != nil {
@@ -52,16 +52,16 @@ func (l *Limiter[K]) Ask(key K, n int) Ask {
 	}
 }
 
-// AllowAll asks several limits at once, such as one a second and one a day, or one of an account and one of an address: all admit their calls, or
-// none is counted. It is one round trip, sent once, and none if shares of the process have the calls of each limit; see [LimiterOptions.Lease]. The
-// trip takes no shares, and uses none.
+// AllowAll asks several limits at once, such as one per second and one per day, or one of an account and one of an address. Either all admit their
+// calls, or none is counted. It is one round trip, sent once, or none if this process's shares have the calls of each limit; see
+// [LimiterOptions.Lease]. The trip takes no new shares, and uses none.
 //
-// It returns whether all was admitted, and what each limit says, in the order of asks: Allowed is then whether that limit had room for its calls,
-// which were counted only if all had. With an error each is allowed that has [LimiterOptions.FailOpen], and all are if each is. If the reply
-// was lost the error is mayfly.ErrUnknownOutcome: all calls that the trip was for were counted, or none of them.
+// AllowAll returns whether all were admitted, and each limit's decision, in the order of asks. There Allowed says whether that limit had room for
+// its calls; they were counted only if all limits had room. After an error, each limit with [LimiterOptions.FailOpen] allows its calls, and
+// allowed is true if each does. If the reply was lost, the error is mayfly.ErrUnknownOutcome: either all calls of the trip were counted, or none.
 //
-// The limiters have one client. Of a cluster all keys must lie in one slot, or the error says so and nothing is counted: put what they share in
-// braces, as the key "{ada}" for limiters with the prefixes "second:" and "day:". Two asks cannot be of one key.
+// The limiters must have the same client. In a cluster all keys must lie in one slot, or else AllowAll returns an error and nothing is counted: put
+// the part that the keys share in braces, as the key "{ada}" for limiters with the prefixes "second:" and "day:". Two asks cannot have the same key.
 func AllowAll(ctx context.Context, asks ...Ask) (allowed bool, each []Decision, err error) {
 	each = make([]Decision, len(asks))
 	for i, a := range asks {
@@ -90,8 +90,8 @@ func AllowAll(ctx context.Context, asks ...Ask) (allowed bool, each []Decision, 
 	return allowed, each, err
 }
 
-// admitAll admits all asks from shares, and tells what each limit says, or admits none. It holds the keys' locks, so no share is ended or replaced
-// meanwhile, and what was taken from one can be put back if another has too few calls.
+// admitAll admits all asks from shares, and sets each limit's decision, or admits none. It holds the keys' locks, so no share ends or is replaced
+// in the meantime, and calls taken from one share can be put back if another has too few.
 func admitAll(asks []Ask, each []Decision) bool {
 	keys := make([]*lessee, len(asks))
 	for i, a := range asks {
@@ -99,7 +99,7 @@ func admitAll(asks []Ask, each []Decision) bool {
 			return false
 		}
 	}
-	inOrder := slices.SortedFunc(slices.Values(keys), func(a, b *lessee) int { return strings.Compare(a.full, b.full) }) // so that no two callers wait for each other
+	inOrder := slices.SortedFunc(slices.Values(keys), func(a, b *lessee) int { return strings.Compare(a.full, b.full) }) // so that two callers never wait for each other
 	for _, e := range inOrder {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -117,7 +117,7 @@ func admitAll(asks []Ask, each []Decision) bool {
 	return true
 }
 
-// mistake returns what of asks is wrong whatever their keys' slots are.
+// mistake returns the first mistake in asks, apart from keys in different slots.
 func mistake(asks []Ask) error {
 	if len(asks) == 0 {
 		return errors.New("sliding: AllowAll got nothing to ask: give it what Limiter.Ask returns")
@@ -141,7 +141,7 @@ func mistake(asks []Ask) error {
 	return nil
 }
 
-// apart returns that no trip can ask for all keys of asks.
+// apart returns an error if no single command can reach all keys of asks.
 func apart(asks []Ask) error {
 	first := asks[0]
 	for _, a := range asks[1:] {
@@ -150,7 +150,7 @@ func apart(asks []Ask) error {
 		case *redis.ClusterClient:
 			apart = hashslot.Of(a.full) != hashslot.Of(first.full)
 		case *redis.Ring:
-			apart = hashslot.Hashed(a.full) != hashslot.Hashed(first.full) // servers are chosen by this part
+			apart = hashslot.Hashed(a.full) != hashslot.Hashed(first.full) // this part of the key selects the server
 		}
 		if apart {
 			return fmt.Errorf("sliding: AllowAll of %q and %q: they lie in different slots, and so no trip asks both: put what the keys share in braces, as in {ada}", first.full, a.full)
@@ -159,8 +159,8 @@ func apart(asks []Ask) error {
 	return nil
 }
 
-// function is a way to count as a function, which returns the room for calls of one key and what counts those to take, and answers; or that the key is
-// somebody else's.
+// function returns a way to count as a Lua function. For the calls of one key it returns the room, and a second function that counts the calls it is
+// given and returns the answer. If the key holds a foreign value it returns only a number.
 func (w way) function() string {
 	return w.fill(`way[$numbers] = function(key, n, limit, window)
 $look
@@ -174,8 +174,8 @@ end
 `)
 }
 
-// allAsked asks for calls of several keys: n, limit, window and numbers of each. It answers for each as its own script does, or with a number that
-// says that a key is somebody else's, and which.
+// allAsked asks for calls of several keys, with n, limit, window and numbers for each. It answers for each key what the key's own script would
+// answer, or with a number that says that a key holds a foreign value, and which key.
 var allAsked = sendonce.NewScript("local way = {}\n" + fixedWindow.function() + slidingWindow.function() + strictWindow.function() + `local all, answer = true, {}
 local fit, count, calls = {}, {}, {}
 for i, key in ipairs(KEYS) do
@@ -191,8 +191,8 @@ for i = 1, #KEYS do
 end
 return answer`)
 
-// askAll makes the trip, and writes what each limit says. The asks have one server. It takes nothing from shares: if a limit denied, the calls would have
-// to be put back after the trip, and by then the share may have ended and been given back.
+// askAll makes the round trip, and writes each limit's decision. The keys lie on one server. It takes nothing from shares: if a limit denied, the
+// calls would have to be put back after the trip, and by then the share may have ended and been given back.
 func askAll(ctx context.Context, asks []Ask, each []Decision) (allowed bool, err error) {
 	keys, args := make([]string, len(asks)), make([]any, 0, 4*len(asks))
 	for i, a := range asks {

@@ -21,14 +21,14 @@ import (
 	"github.com/mayflycache/mayfly/sliding"
 )
 
-// limiterOf returns a limiter of its own prefix.
+// limiterOf returns a limiter with a prefix of its own.
 func limiterOf(rdb redis.UniversalClient, prefix string, o sliding.LimiterOptions) *sliding.Limiter[string] {
 	ns := calls(rdb, time.Hour)
 	ns.Prefix = prefix + ":"
 	return mayfly.Must(sliding.NewLimiter(ns, o))
 }
 
-// All limits admit their calls, or none is counted, of whatever kinds they are.
+// All limits admit their calls, or none counts them, whatever kinds of limits they are.
 func TestAllowAll(t *testing.T) {
 	backends.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
 		fixed := limiterOf(rdb, "fixed", sliding.LimiterOptions{Limit: 10, RedisTimeout: patient})
@@ -92,7 +92,7 @@ func TestBadAllowAll(t *testing.T) {
 	}
 }
 
-// Keys of two slots may be so by their data: what fails open is allowed then, and the observers are told.
+// It may depend on the data whether keys are in two slots: then limits that fail open allow their calls, and events report it.
 func TestAllowAllOfTwoSlots(t *testing.T) {
 	cluster := redistest.StartCluster(t, 3).Client()
 	var events []mayfly.Event
@@ -117,7 +117,7 @@ func TestAllowAllOfTwoSlots(t *testing.T) {
 	}
 }
 
-// The caller's mistakes allow nothing, also where everything fails open, and the decision says the limit.
+// A caller's mistake allows nothing, even if everything fails open, and the decision names the limit.
 func TestACallThatIsWrongIsNeverAllowed(t *testing.T) {
 	l := limiterOf(redistest.Start(t).Client(), "a", sliding.LimiterOptions{Limit: 10, FailOpen: true})
 	for _, ask := range []struct {
@@ -137,7 +137,8 @@ func TestACallThatIsWrongIsNeverAllowed(t *testing.T) {
 	}
 }
 
-// When Redis is down all that fail open are allowed, and all together if each does. A lost reply is an unknown outcome. Each limiter's observer is told.
+// When Redis is down, limits that fail open allow their calls, and the call as a whole is allowed if each does. A lost reply is an unknown
+// outcome. Each limiter's observer gets an event.
 func TestAllowAllWithoutRedis(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -167,7 +168,7 @@ func TestAllowAllWithoutRedis(t *testing.T) {
 	})
 }
 
-// leased100 asks for 100 calls, so that there is a share, and returns what asks for one more and tells how many are left.
+// leased100 asks for 100 calls, so that there is a share, and returns a function that asks for one more and says how many are left.
 func leased100(t *testing.T, l *sliding.Limiter[string]) (left func() int) {
 	left = func() int {
 		d, err := l.Allow(t.Context(), "ada", 1)
@@ -180,7 +181,8 @@ func leased100(t *testing.T, l *sliding.Limiter[string]) (left func() int) {
 	return left
 }
 
-// AllowAll takes from shares that the process has, without a trip, if they have all the calls. Else the trip counts them, and shares are left alone.
+// AllowAll takes the calls from the process's shares, without a trip, if these have all of them. Otherwise the trip counts them, and the shares
+// stay as they are.
 func TestAllowAllOfShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -246,7 +248,7 @@ func TestAllowAllOfSharesThatFailsOpen(t *testing.T) {
 	})
 }
 
-// What AllowAll asked of a limit with shares, and another limit denied, is not counted, whatever ends the share while the trip is under way.
+// Calls that AllowAll wanted from a limit with shares do not count if another limit denies them, whatever ends the share during the trip.
 func TestADeniedAllowAllTakesNothing(t *testing.T) {
 	for name, meanwhile := range map[string]func(site *sliding.Limiter[string], cancel func()) (admitted int){
 		"another share is taken": func(site *sliding.Limiter[string], _ func()) int {
@@ -293,7 +295,7 @@ func TestADeniedAllowAllTakesNothing(t *testing.T) {
 	}
 }
 
-// What crowds are admitted by AllowAll of two limits with shares, of which one's are small, and by Allow of the other, is what counts in the end.
+// Crowds use AllowAll with two limits with shares, one with small shares, and Allow with the other: the calls admitted are those counted in the end.
 func TestWhatAllowAllAdmitsIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)

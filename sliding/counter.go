@@ -7,26 +7,26 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-// A counter is one short string per key: the numbers of its way to count and, behind a semicolon, the shares that processes have leased of it,
-// each as id, calls, which window, end, and the lease it was taken with. One number is a fixed window, three a sliding one, eighteen a strict one.
+// A counter is one short string per key: the numbers of its way to count and, behind a semicolon, the shares of it that processes have leased,
+// each as id, calls, window, end, and the length of its lease. One number is a fixed window, three a sliding one, eighteen a strict one.
 
-// way is a way to count: how many numbers it has, and pieces of Lua that all scripts about it are made of. They are put together as text, with local
-// variables and no functions, as most of what a script costs the server is its Lua.
+// way is a way to count: how many numbers it has, and the pieces of Lua that its scripts consist of. The pieces are joined as text, with local
+// variables and without functions, because running Lua is most of what a script costs the server.
 type way struct {
 	numbers int
-	names   string // what its numbers are called, as one match finds them, the first of them always
-	match   string // the pattern that finds them
-	read    string // makes numbers of them
-	clock   string // what it needs of the server's clock
-	weigh   string // sets room, the calls that fit now
-	put     string // counts as many calls as take says, and writes that, or only what changed
-	says    string // the three numbers that the Go side makes a [Decision] of
+	names   string // the names of its numbers in the order of match's groups; the first is always there
+	match   string // the pattern that matches them
+	read    string // converts the matches to numbers
+	clock   string // reads the server's clock as far as needed
+	weigh   string // sets room, the number of calls that fit now
+	put     string // counts take calls, and writes the result, or only what changed
+	says    string // the three numbers from which Go makes a [Decision]
 	adds    string // more numbers for a process that is going to refuse calls
 
-	stamp string // which window this is
-	stays string // for how many ms what is counted now is in it
-	give  string // takes back calls, unused ones of the window that was
-	fades bool   // what is unused at the end of a window is counted no more in the next
+	stamp string // identifies the current window
+	stays string // for how many ms calls that are counted now stay in it
+	give  string // takes back unused calls of an earlier window
+	fades bool   // unused calls of a window do not count in the next one
 }
 
 // script returns the script that counts calls of one key: n, limit, window.
@@ -41,7 +41,7 @@ $put
 return {ok and 1 or 0, $says}`))
 }
 
-// fill puts the pieces of a way to count where a script names them.
+// fill replaces the names in a script by the pieces of the way to count.
 func (w way) fill(script string) string {
 	first, _, _ := strings.Cut(w.names, ",")
 	pieces := strings.NewReplacer("$names", w.names, "$first", first, "$match", w.match, "$numbers", strconv.Itoa(w.numbers), "$endless", strconv.Itoa(endless))
@@ -49,11 +49,11 @@ func (w way) fill(script string) string {
 		"$give", w.give, "$fades", strconv.FormatBool(w.fades), "$numbers", strconv.Itoa(w.numbers), "$stride", strconv.Itoa(stride)).Replace(script)
 }
 
-// endless is the answer of a counter that finds a key without a TTL.
+// endless is the answer if a key has no TTL.
 const endless = 1
 
-// look finds what a key holds, or returns a number that says it is somebody else's. What another way to count wrote, which this prefix had before,
-// counts for nothing.
+// look reads what a key holds, or returns a number that says that the value is foreign. If this prefix had another way to count before, what that
+// wrote counts as nothing.
 const look = `local held, left = redis.call('GET', key), redis.call('PTTL', key)
 if left == -1 then return {$endless} end
 local leases, changed = '', false
@@ -69,13 +69,13 @@ if held and not $first then
 end
 `
 
-// clock is the server's, in ms, and beside it us.
+// clock reads the server's clock in ms, which time keeps in more detail.
 const clock = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `
 
-// fixedWindow begins with its first call, and ends with the key, which is there for one more millisecond than its TTL says. What ends later than a window
-// from now was begun before the clock went back.
+// fixedWindow begins with its first call, and ends with the key, which exists one millisecond longer than its TTL says. A window that ends more than
+// a window's length from now began before the clock went back.
 var fixedWindow = way{
 	numbers: 1, names: "used", match: "(%d+)",
 	read: `if used and #used > 10 then return {0} end
@@ -102,7 +102,7 @@ if begun or take > 0 then left = left + 1 else left = 0 end
 	give: "used = math.max(used - unused, 0)",
 }
 
-// writeText writes text for as long as lasts says. The end is as good as always there already, which costs less.
+// writeText writes text with the TTL lasts. Usually the key has that end already, and keeping it costs less.
 const writeText = `	if leases ~= '' then text = text .. ';' .. leases end
 	if at == index and left >= lasts - 1 then
 		redis.call('SET', key, text, 'KEEPTTL')
@@ -111,9 +111,9 @@ const writeText = `	if leases ~= '' then text = text .. ';' .. leases end
 	end
 `
 
-// slidingWindow begins at multiples of its length. The key holds which window it is, and what was admitted in it and in the one before. A clock
-// that went back, as at a failover, by little, waits for the window to begin; by more, all that was admitted counts in the window
-// that it went back to.
+// slidingWindow begins at multiples of its length. The key holds the window's index, and the calls admitted in it and in the one before. If the
+// clock goes back a little, as at a failover, the counter waits for the window to begin. If it goes back further, all admitted calls count in the
+// window that it went back to.
 var slidingWindow = way{
 	numbers: 3, names: "at, used, before", match: "(%d+) (%d+) (%d+)",
 	read: `at, used, before = tonumber(at), tonumber(used or 0), tonumber(before or 0)
@@ -144,13 +144,13 @@ if take > 0 or back or changed then
 		end`,
 }
 
-// strictParts is into how many parts a strict window is divided: a call counts until all of its part is a window old.
+// strictParts is the number of parts of a strict window: a call counts until its whole part is a window old.
 const strictParts = 16
 
-// strictWindow admits calls if no stretch of a window's length then has more than the limit. A part is a 16th of a window, rounded up, and begins at
-// multiples of its length. The key holds which part it is, and what was admitted in it and in each of the 16 before. It tells what counts, when
-// nothing will if nobody calls, and when n fit. If the clock went back, the part that was written last is the one that runs: nothing is
-// forgotten, and counts for as much longer.
+// strictWindow admits calls only if no stretch of a window's length then has more than the limit. A part is a 16th of a window, rounded up, and
+// begins at multiples of its length. The key holds the part's index, and the calls admitted in it and in each of the 16 before. The answer says how
+// many calls count, when none will count if nobody calls, and when n fit. If the clock went back, the part written last becomes the current part:
+// nothing is forgotten, and counts that much longer.
 var strictWindow = way{
 	numbers: 18, names: "at, parts", match: "(%d+) (%d+" + strings.Repeat(" %d+", strictParts) + ")",
 	read: `local counts = {} -- the first is of the part that was written last

@@ -22,7 +22,7 @@ func TestAProcessThatIsKilled(t *testing.T) {
 
 func init() { processes.Roles["writer"] = writeForever }
 
-// writeForever is the process: it begins and changes values and counters of all kinds all the time.
+// writeForever is the process: it creates and changes values and counters of all kinds all the time.
 func writeForever() int {
 	rdb, ctx := processes.Dial(), context.Background()
 	var stores []*sliding.Store[string, cart]

@@ -10,8 +10,8 @@ import (
 	"github.com/mayflycache/mayfly/sliding"
 )
 
-// A value that Redis keeps beyond its end, since another program, or an older version of this one, gave the key more time, is
-// over all the same: for each way to reach it.
+// Another program, or an older version of this one, may give a key more time, so that Redis keeps a value beyond its end. That value has ended
+// nevertheless, for each way to reach it.
 func TestNothingIsServedPastItsMaxAge(t *testing.T) {
 	for name, use := range map[string]func(t *testing.T, s *sliding.Store[string, cart]) error{
 		"Get": func(t *testing.T, s *sliding.Store[string, cart]) error {
@@ -46,7 +46,7 @@ func TestNothingIsServedPastItsMaxAge(t *testing.T) {
 	}
 }
 
-// A Set of a value that is over begins a new one.
+// A Set of a value that has ended begins a new one.
 func TestSetAfterMaxAgeBeginsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rdb := redistest.Start(t).Client()
@@ -63,7 +63,7 @@ func TestSetAfterMaxAgeBeginsAnew(t *testing.T) {
 	})
 }
 
-// A plain value of another program has no room for an end: what needs one refuses it, and leaves it as it is.
+// A plain value of another program has no room for an end: a store that needs one refuses it, and leaves it as it is.
 func TestRotateLeavesAloneWhatHasNoRoomForAnEnd(t *testing.T) {
 	rdb := redistest.Start(t).Client()
 	s := mayfly.Must(sliding.New(namespace(rdb), sliding.Options{RedisTimeout: patient, MaxAge: time.Hour}))
@@ -77,7 +77,7 @@ func TestRotateLeavesAloneWhatHasNoRoomForAnEnd(t *testing.T) {
 	}
 }
 
-// Redis's clock may go back, as at a failover to a server whose clock is behind: what was admitted before counts on.
+// Redis's clock may go back, as at a failover to a server whose clock is behind: calls admitted before still count.
 func TestAClockThatGoesBackAdmitsNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)

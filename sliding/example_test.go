@@ -58,7 +58,7 @@ func ExampleLimiter() {
 	// false 0 <nil>
 }
 
-// A limit for all processes of a site, of which each takes shares, so that few calls need a round trip.
+// A limit for all processes of a site. Each process takes shares of it, so that few calls need a round trip.
 func ExampleLimiter_lease() {
 	db := mayfly.Must(embedded.Open(embedded.Options{}))
 	ctx := context.Background()
@@ -67,7 +67,7 @@ func ExampleLimiter_lease() {
 	searches := mayfly.Must(sliding.NewLimiter(mayfly.Namespace[string, int64]{
 		Name: "searches", Redis: db.Client(), Prefix: "limit:search:", TTL: time.Minute,
 	}, sliding.LimiterOptions{Limit: 1_000_000, Lease: 50 * time.Millisecond}))
-	defer searches.Close(ctx) // gives back what is unused
+	defer searches.Close(ctx) // gives unused calls back
 
 	for range 3 {
 		d, err := searches.Allow(ctx, "all", 1)
@@ -101,8 +101,8 @@ func ExampleAllowAll() {
 	// false false 98 <nil>
 }
 
-// Sessions over HTTP: an id that nobody guesses, in a cookie that scripts and other sites do not get; renewed by each
-// request, another after a login, and gone after a logout.
+// Sessions over HTTP: an id that nobody can guess, in a cookie that scripts and other sites do not get. Each request renews the session, a login
+// gives it a new id, and a logout deletes it.
 func Example_cookies() {
 	db := mayfly.Must(embedded.Open(embedded.Options{}))
 	defer db.Close(context.Background())
@@ -180,7 +180,7 @@ func newWeb(rdb *redis.Client) http.Handler {
 		if err := sessions.Set(r.Context(), id, s); err != nil {
 			return err
 		}
-		fresh := rand.Text() // the id of before may be known to others
+		fresh := rand.Text() // others may know the previous id
 		if err := sessions.Rotate(r.Context(), id, fresh); err != nil {
 			return err
 		}

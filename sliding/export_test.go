@@ -1,6 +1,6 @@
 package sliding
 
-// Keys is how many keys a limiter with shares remembers.
+// Keys returns how many keys a limiter with shares remembers.
 func (l *Limiter[K]) Keys() (n int) {
 	for i := range l.leases.shards {
 		n += len(l.leases.shards[i].keys)

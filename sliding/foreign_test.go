@@ -16,7 +16,7 @@ import (
 	"github.com/mayflycache/mayfly/sliding"
 )
 
-// A limiter whose key holds what no limiter wrote says so, changes nothing, and decides as it does without Redis.
+// A limiter whose key holds a value that no limiter wrote reports it, changes nothing, and decides as it does without Redis.
 func TestALimitersKeyIsSomebodyElses(t *testing.T) {
 	backends.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
 		for name, o := range windows {
@@ -57,7 +57,7 @@ func TestALimitersKeyIsSomebodyElses(t *testing.T) {
 	})
 }
 
-// A program that counts in another way than before begins anew.
+// A program that counts in a new way begins anew.
 func TestAnotherWayToCount(t *testing.T) {
 	rdb := redistest.Start(t).Client()
 	for before, was := range windows {
@@ -80,7 +80,7 @@ func TestAnotherWayToCount(t *testing.T) {
 	}
 }
 
-// Touch and Get give no TTL to what the store cannot read, and Touch changes none.
+// Touch and Get give no TTL to values that the store cannot read, and Touch changes none.
 func TestAKeyOfSomebodyElsesIsNotRenewed(t *testing.T) {
 	backends.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
 		for name, o := range map[string]sliding.Options{"": {}, "seldom": {TouchBelow: 0.5}, "aged": {MaxAge: time.Hour}} {
@@ -112,7 +112,7 @@ func TestAKeyOfSomebodyElsesIsNotRenewed(t *testing.T) {
 					}
 				}
 			}
-			// What another program wrote in the codec's form is the store's to renew, and a value whose end somebody took away gets one.
+			// The store renews values that another program wrote in the codec's form, and gives an end to a value whose end somebody removed.
 			want(t, rdb.Set(t.Context(), p+"theirs", `{}`, 0).Err(), nil)
 			if o.MaxAge == 0 {
 				want(t, s.Touch(t.Context(), "theirs"), nil)
@@ -130,7 +130,7 @@ func TestAKeyOfSomebodyElsesIsNotRenewed(t *testing.T) {
 	})
 }
 
-// An error names the key that holds another type, among several that the call was about.
+// If one of a call's keys holds another type, the error names that key.
 func TestTheKeyThatIsSomebodyElsesIsNamed(t *testing.T) {
 	backends.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
 		o := sliding.LimiterOptions{Limit: 10, RedisTimeout: patient}

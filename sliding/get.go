@@ -17,9 +17,9 @@ import (
 // [Options.TouchBelow]. Get is one round trip, and sometimes two if TouchBelow is below 1 and there is no MaxAge. With a local tier most
 // calls need none. The error is mayfly.ErrNotFound if there is no such value.
 //
-// If the key holds something else, such as a list or bytes that the codec cannot read, Get returns an error, and gives the key no TTL if it has
-// none. If it has one, the second of the two default commands has already changed it, as Atomic's command does for strings. With MaxAge or a
-// TouchBelow below 1, Get looks first.
+// If the key holds something else, such as a list or bytes that the codec cannot read, Get returns an error, and never adds a TTL to a key without
+// one. If the key has a TTL, the second of the two default commands has already changed it; so has Atomic's command, if the key holds a string. With
+// MaxAge or a TouchBelow below 1, Get looks first.
 func (s *Store[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 	if s.local != nil {
 		if c, _ := s.local.At(key); c != nil {
@@ -52,7 +52,7 @@ func (s *Store[K, V]) get(ctx context.Context, full string) (v V, err error) {
 	return v, err
 }
 
-// read reads and renews. life is for how long a copy may be served before an access has to renew.
+// read reads and renews the value. life is how long a copy may be served before an access has to renew the value.
 func (s *Store[K, V]) read(ctx context.Context, full string) (raw []byte, life time.Duration, err error) {
 	switch {
 	case s.scripted():
@@ -63,19 +63,19 @@ func (s *Store[K, V]) read(ctx context.Context, full string) (raw []byte, life t
 		raw, err = s.ask1(ctx, full, "getex", full, "px", s.ttl)
 		return raw, 0, err
 	}
-	name := any(full) // once for both commands
+	name := any(full) // converted once for both commands
 	get, renew := redis.NewStringCmd(ctx, "get", name), redis.NewBoolCmd(ctx, "pexpire", name, s.ttl, "xx")
 	s.redis.Ask(ctx, full, get, renew)
 	if raw, err = get.Bytes(); err != nil {
 		return nil, 0, err
 	}
-	if err = renewed(renew); errors.Is(err, redis.Nil) { // it has just ended, or has no end
+	if err = renewed(renew); errors.Is(err, redis.Nil) { // the value has just ended, or has no end
 		err = s.renew(ctx, full, raw)
 	}
 	return raw, 0, err
 }
 
-// renew renews raw, unless it is nothing that this store could have written: that is left alone.
+// renew renews raw, but only if this store could have written it.
 func (s *Store[K, V]) renew(ctx context.Context, full string, raw []byte) error {
 	if _, err := s.decode(raw); err != nil {
 		return err
@@ -85,14 +85,14 @@ func (s *Store[K, V]) renew(ctx context.Context, full string, raw []byte) error 
 	return renewed(renew)
 }
 
-// ask1 asks for the bytes of full by a command.
+// ask1 reads the value of full with one command.
 func (s *Store[K, V]) ask1(ctx context.Context, full string, command ...any) ([]byte, error) {
 	cmd := redis.NewStringCmd(ctx, command...)
 	s.redis.Ask(ctx, full, cmd)
 	return cmd.Bytes()
 }
 
-// readSeldomRenewed asks what is left, and renews if that is little.
+// readSeldomRenewed reads the remaining time too, and renews the value only if little is left.
 func (s *Store[K, V]) readSeldomRenewed(ctx context.Context, full string) ([]byte, time.Duration, error) {
 	name := any(full)
 	get, pttl := redis.NewStringCmd(ctx, "get", name), redis.NewDurationCmd(ctx, time.Millisecond, "pttl", name)
@@ -106,15 +106,15 @@ func (s *Store[K, V]) readSeldomRenewed(ctx context.Context, full string) ([]byt
 	case err != nil:
 		return nil, 0, err
 	case left == -2:
-		return nil, 0, redis.Nil // it ended in between
+		return nil, 0, redis.Nil // the value ended between the two commands
 	case left >= s.below && left <= s.room.TTL:
 		return raw, left - s.below, nil
 	}
-	// Little is left, or more than a TTL: then Redis's clock went back. No copy now: the renewal is a change, which the tier is about to hear of.
+	// Little is left, or more than a TTL because Redis's clock went back. No copy now: the tier is about to hear of the renewal as a change.
 	return raw, 0, s.renew(ctx, full, raw)
 }
 
-// renewed is what a PEXPIRE says of the value read before it: if it found nothing, the value had just ended.
+// renewed returns the result of a PEXPIRE for the value that was read before it: if it found nothing, the value had just ended.
 func renewed(cmd *redis.BoolCmd) error {
 	if alive, err := cmd.Result(); err != nil {
 		return fmt.Errorf("the value was read and not renewed: %w", err)
@@ -175,7 +175,7 @@ func (s *Store[K, V]) TouchMany(ctx context.Context, keys ...K) (alive map[K]boo
 	var wrong []error
 	for i, cmd := range cmds {
 		reply, err := cmd.Result()
-		if other, is := reply.(string); is && err == nil { // no record of ours: what others wrote is renewed if Get would have it
+		if other, is := reply.(string); is && err == nil { // not a record of ours: a foreign value is renewed if Get would accept it
 			if _, err = s.decode([]byte(other)); err == nil {
 				err = renew.Run(ctx, s.redis, fulls[i], s.ttl, true).Err()
 			}

@@ -9,11 +9,11 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-// backs is for how many keys one trip gives back: not so many that it takes Redis longer than a limiter waits.
+// backs bounds the keys that one trip gives back, so that the trip takes Redis no longer than a limiter waits.
 const backs = 500
 
-// giveBack gives back what is unused of shares that have ended, or of all, and drops keys that nobody asks for, or all. Its error says what may
-// stay counted.
+// giveBack gives back the unused calls of shares that have ended, or of all shares, and drops keys that nobody asks for, or all keys. Its error says
+// how many calls may stay counted.
 func (l *Limiter[K]) giveBack(ctx context.Context, all bool) error {
 	now := time.Now()
 	lessees, owed := l.leases.owing(now, all)
@@ -23,7 +23,7 @@ func (l *Limiter[K]) giveBack(ctx context.Context, all bool) error {
 		l.payBack(ctx, lessees[from:to], owed[from:to], &lost)
 	}
 	if all {
-		l.leases.owing(now, all) // drops those that have paid
+		l.leases.owing(now, all) // drops the keys that owe nothing more
 	}
 	if lost.keys == 0 {
 		return nil
@@ -32,7 +32,7 @@ func (l *Limiter[K]) giveBack(ctx context.Context, all bool) error {
 		lost.calls, lost.keys, lost.first, l.counts(), l.failure(ctx, lost.first, lost.err))
 }
 
-// lost is what could not be given back, for the reason err or another.
+// lost counts what could not be given back. err is one of the reasons.
 type lost struct {
 	keys  int
 	calls int64
@@ -40,7 +40,7 @@ type lost struct {
 	err   error
 }
 
-// payBack makes one trip, to each node. Each id gives back once, however often this is sent, and however late it comes.
+// payBack makes one trip to each node. Each id gives back once, however often this is sent, and however late it arrives.
 func (l *Limiter[K]) payBack(ctx context.Context, lessees []*lessee, owed [][]debt, lost *lost) {
 	fulls := make([]string, len(lessees))
 	for i, e := range lessees {
@@ -48,7 +48,7 @@ func (l *Limiter[K]) payBack(ctx context.Context, lessees []*lessee, owed [][]de
 	}
 	for i, cmd := range l.leases.script.Each(ctx, l.redis, fulls, func(i int) []any { return l.leaseArgs(0, 0, 0, 0, owed[i]) }) {
 		e := lessees[i]
-		if err := cmd.Err(); err != nil && !sendonce.WrongType(err) { // what another type has replaced counts no more
+		if err := cmd.Err(); err != nil && !sendonce.WrongType(err) { // if a value of another type has replaced the counter, nothing counts any more
 			if lost.keys++; lost.err == nil {
 				lost.first, lost.err = e.full, err
 			}
@@ -63,7 +63,7 @@ func (l *Limiter[K]) payBack(ctx context.Context, lessees []*lessee, owed [][]de
 	}
 }
 
-// counts is for how long a call counts at most.
+// counts bounds how long a call counts.
 func (l *Limiter[K]) counts() time.Duration {
 	switch {
 	case l.opt.Sliding:
@@ -74,7 +74,7 @@ func (l *Limiter[K]) counts() time.Duration {
 	return l.room.TTL
 }
 
-// owing returns the keys that owe something, and what, and drops those that are idle.
+// owing returns the keys that owe calls, with their debts, and drops the idle ones.
 func (ls *leases[K]) owing(now time.Time, all bool) (lessees []*lessee, owed [][]debt) {
 	for i := range ls.shards {
 		sh := &ls.shards[i]
@@ -96,7 +96,7 @@ func (ls *leases[K]) owing(now time.Time, all bool) (lessees []*lessee, owed [][
 	return lessees, owed
 }
 
-// owes returns what is to be given back now, or else reports whether the key is idle, and then is dropped. While a trip is under way it does neither.
+// owes returns what the key has to give back now, or reports that it is idle, and drops it. While a trip is under way it does neither.
 func (e *lessee) owes(now time.Time, all bool) (debts []debt, idle bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -108,7 +108,7 @@ func (e *lessee) owes(now time.Time, all bool) (debts []debt, idle bool) {
 		e.endLocked(now)
 	}
 	if all {
-		e.share.Store(nil) // which may refuse for longer than it lasts
+		e.share.Store(nil) // it may refuse for longer than its calls last
 	}
 	e.debts = slices.DeleteFunc(e.debts, func(d debt) bool { return d.unused == 0 || now.Sub(d.ended) > 8*e.wants.lease })
 	if len(e.debts) > 0 {

@@ -23,14 +23,14 @@ import (
 	"github.com/mayflycache/mayfly/sliding"
 )
 
-// took is how long f takes.
+// took returns how long f takes.
 func took(f func()) time.Duration {
 	begun := time.Now()
 	f()
 	return time.Since(begun)
 }
 
-// A Redis that hangs costs a caller 150 ms, soon nothing, whatever the client's own timeouts are, and is noticed when it answers again.
+// A Redis that hangs costs a caller 150 ms, and soon nothing, whatever the client's own timeouts are. When it answers again, that is noticed.
 func TestARedisThatHangs(t *testing.T) {
 	for name, set := range map[string]func(*redis.Options){
 		"go-redis's defaults": func(o *redis.Options) { o.ContextTimeoutEnabled = false },
@@ -94,7 +94,7 @@ func TestARedisThatHangs(t *testing.T) {
 	}
 }
 
-// Writes of a store look after a lost reply, once, and not at all where nobody answers any more.
+// After a lost reply, a store's write checks once what became of it, and not at all if nobody answers any more.
 func TestWritesToARedisThatHangs(t *testing.T) {
 	for _, way := range ways {
 		way.opt.RedisTimeout = 0
@@ -134,7 +134,7 @@ func TestWritesToARedisThatHangs(t *testing.T) {
 	}
 }
 
-// A crowd of the program's own callers waits, and is no failure of Redis.
+// A crowd of the program's own callers waits, which is no failure of Redis.
 func TestACrowd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -162,7 +162,7 @@ func TestACrowd(t *testing.T) {
 	})
 }
 
-// One master that hangs does not hold up what the others have.
+// One hung master does not delay calls for the keys of others.
 func TestAMasterThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := redistest.StartCluster(t, 3)
@@ -195,7 +195,7 @@ func TestAMasterThatHangs(t *testing.T) {
 	})
 }
 
-// The same on real servers, asked as go-redis does by default.
+// The same on real servers, with go-redis's defaults.
 func TestAFrozenMaster(t *testing.T) {
 	cluster := realredis.StartCluster(t, 3, 0, realredis.Options{})
 	o := cluster.Options()
@@ -217,7 +217,7 @@ func TestAFrozenMaster(t *testing.T) {
 	}
 	frozen.Pause()
 	defer frozen.Resume()
-	const slack = 100 * time.Millisecond // of a machine that does other things too
+	const slack = 100 * time.Millisecond // for a busy machine
 	for i := range 6 {
 		key := mine[i%len(mine)]
 		if took := took(func() { l.Allow(t.Context(), key, 1) }); took > 150*time.Millisecond+slack {
@@ -253,8 +253,8 @@ func TestRedisTimeoutOfBadInput(t *testing.T) {
 	}
 }
 
-// Nothing is sent for a caller who has left, and the error does not say that it was.
-func TestWhoHasLeftSendsNothing(t *testing.T) {
+// Nothing is sent for a caller who has left, and the error does not claim that it was.
+func TestACallerThatLeftSendsNothing(t *testing.T) {
 	srv := redistest.Start(t)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -270,7 +270,7 @@ func TestWhoHasLeftSendsNothing(t *testing.T) {
 	}
 }
 
-// What is told of a server that hung does not depend on the next call: nobody logs in at night.
+// The report that a hung server has recovered does not depend on the next call: nobody logs in at night.
 func TestARecoveryIsToldWithoutACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -294,7 +294,7 @@ func TestARecoveryIsToldWithoutACall(t *testing.T) {
 	})
 }
 
-// A limiter has no Close, so a bubble may end at any moment of an outage: nothing is left there that waits.
+// Nobody has to close a limiter, so a bubble may end at any moment of an outage: no goroutine is left waiting.
 func TestABubbleMayEndInAnOutage(t *testing.T) {
 	for ms := range effort.Times(20, 400) {
 		synctest.Test(t, func(t *testing.T) {

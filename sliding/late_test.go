@@ -17,10 +17,10 @@ import (
 
 type store = *sliding.Store[string, cart]
 
-// lateWrites are the writes whose first sending arrives after all, and what others did meanwhile that it would undo.
+// lateWrites are writes whose first sending arrives late, each with another process's change that it would undo.
 var lateWrites = []struct {
 	name, before, held string
-	mode               string // what is held instead where there is a MaxAge: the script's mode
+	mode               string // with a MaxAge this is held instead: the script's mode
 	write, others      func(t *testing.T, s store) error
 }{
 	{"Create, Delete", "", "set", "begin", createAda, deleteAda},
@@ -55,8 +55,8 @@ func updateAda(t *testing.T, s store) error {
 	return err
 }
 
-// A write that returned nil leaves nothing behind: the sending that its client gave up on arrives when others have written since,
-// and changes nothing. One whose error is ErrUnknownOutcome may.
+// A write that returned nil leaves nothing behind: a sending that its client gave up arrives after others have written, and changes nothing. A
+// write with ErrUnknownOutcome may still change something.
 func TestALateCopyOfAWriteThatReturnedNil(t *testing.T) {
 	for _, way := range ways {
 		for _, plain := range []bool{false, true} {
@@ -92,7 +92,7 @@ func TestALateCopyOfAWriteThatReturnedNil(t *testing.T) {
 	}
 }
 
-// warm makes the server know the scripts, so that none is sent twice for being unknown.
+// warm makes the server know the scripts, so that none is sent a second time because it is unknown.
 func warm(t *testing.T, s store) {
 	t.Helper()
 	want(t, createAda(t, s), nil)
@@ -101,7 +101,7 @@ func warm(t *testing.T, s store) {
 	want(t, deleteBob(t, s), nil)
 }
 
-// The same of a cluster, whose client repeats in its own way.
+// The same on a cluster, whose client repeats in its own way.
 func TestALateCopyInACluster(t *testing.T) {
 	for _, w := range lateWrites {
 		t.Run(w.name, func(t *testing.T) {
@@ -138,7 +138,7 @@ type aWrite struct {
 	lost          error // if the reply is
 }
 
-// aLife is one write after the other, which leave nothing.
+// aLife is a series of writes that leave nothing.
 func aLife(o sliding.Options) []aWrite {
 	set := "set"
 	if o.MaxAge > 0 {
@@ -153,7 +153,7 @@ func aLife(o sliding.Options) []aWrite {
 	}
 }
 
-// A write that was done, and whose reply was lost, finds its own work where the value has an id. A Delete leaves nothing to find.
+// A write that was executed and whose reply was lost recognizes its own work if the value has an id. A Delete leaves nothing to recognize.
 func TestAWriteFindsItsOwnWork(t *testing.T) {
 	inTime(t, func(t *testing.T, s store, o sliding.Options, srv *redistest.Server) {
 		warm(t, s)
@@ -169,7 +169,7 @@ func TestAWriteFindsItsOwnWork(t *testing.T) {
 	})
 }
 
-// What a server answers that did not execute a command is no end: the write is sent again, a few times.
+// A server's answer that it did not execute a command does not end the write: it is sent again, a few times.
 func TestWhatWasNotExecutedIsSentAgain(t *testing.T) {
 	inTime(t, func(t *testing.T, s store, o sliding.Options, srv *redistest.Server) {
 		warm(t, s)
@@ -212,8 +212,7 @@ func TestTwoRotatesLoseNothing(t *testing.T) {
 	}
 }
 
-// A renewal may be repeated. One that arrives late gives what is there its TTL once more, never more than what is left of its age, and
-// makes nothing of nothing.
+// A renewal may be repeated. One that arrives late gives the existing value its TTL once more, never beyond its age, and creates nothing.
 func TestALateRenewal(t *testing.T) {
 	for _, way := range ways {
 		for name, renew := range map[string]func(t *testing.T, s store) error{
@@ -263,7 +262,7 @@ func TestALateRenewal(t *testing.T) {
 	}
 }
 
-// A Delete that is told that the key has moved is sent once to where it is now, too.
+// A Delete that learns that the key has moved is also sent once to its new server.
 func TestADeleteThatFollowsItsKeyIsSentOnce(t *testing.T) {
 	cluster := redistest.StartCluster(t, 2)
 	s := mayfly.Must(sliding.New(namespace(cluster.Client()), sliding.Options{RedisTimeout: patient}))

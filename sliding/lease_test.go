@@ -19,7 +19,7 @@ import (
 	"github.com/mayflycache/mayfly/sliding"
 )
 
-// trips counts the trips of a client, remembers the last command, and lets answers come late.
+// trips counts the trips of a client, remembers the last command, and can delay answers.
 type trips struct {
 	atomic.Int64
 	last atomic.Value // a single command, as a []any
@@ -43,7 +43,7 @@ func (n *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	return func(ctx context.Context, cmds []redis.Cmder) error { n.Add(1); return next(ctx, cmds) }
 }
 
-// loads are how often each of n processes asks in a millisecond of a run, as multiples of an eighth of what is allowed.
+// loads say how often each of n processes asks in a millisecond of a run, as multiples of an eighth of the limit.
 var loads = map[string]func(p, ms int) float64{
 	"even, twice the limit":    func(int, int) float64 { return 2 },
 	"even, at the limit":       func(int, int) float64 { return 1.02 },
@@ -64,8 +64,8 @@ func poisson(r *rand.Rand, mean float64) (n int) {
 	return n
 }
 
-// Eight processes share a limit, of which each has a hundred calls in the time of a lease, with loads of all kinds. As a rule one Allow in fifty makes
-// a trip, and what is admitted is, to two parts in a hundred of the limit, what a limiter admits that asks each time.
+// Eight processes share a limit that gives each a hundred calls in the time of a lease, with loads of all kinds. As a rule one Allow in fifty
+// makes a trip, and the calls admitted differ by at most 2 % of the limit from those of a limiter that asks each time.
 func TestFewTrips(t *testing.T) {
 	for name, load := range loads {
 		for kind, o := range windows {
@@ -128,7 +128,7 @@ func TestFewTrips(t *testing.T) {
 	}
 }
 
-// exact counts as a limiter that is asked each time.
+// exact counts like a limiter that asks Redis each time.
 type exact struct {
 	kind          string
 	limit, window int

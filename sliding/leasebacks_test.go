@@ -17,8 +17,8 @@ import (
 	"github.com/mayflycache/mayfly/sliding"
 )
 
-// What a process has not used of a share comes back: when it closes the limiter, and else when the share has ended. What a process had that
-// was killed does not, and it is no more than a 32nd of the limit.
+// The unused part of a share comes back when the process closes the limiter, or else when the share has ended. The share of a killed process does
+// not come back, and is at most a 32nd of the limit.
 func TestSharesComeBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(l *sliding.Limiter[string], rdb *redistest.Server)
@@ -50,7 +50,7 @@ func TestSharesComeBack(t *testing.T) {
 	}
 }
 
-// A counter that was deleted begins anew, and gets nothing back of shares from before.
+// A deleted counter begins anew, and gets nothing back from earlier shares.
 func TestAShareOfACounterThatWasDeleted(t *testing.T) {
 	leased(t, func(t *testing.T, srv *redistest.Server, _ *trips, a, b *sliding.Limiter[string]) {
 		spend(t, a, 1003)
@@ -64,7 +64,7 @@ func TestAShareOfACounterThatWasDeleted(t *testing.T) {
 	})
 }
 
-// A share whose reply was lost is nobody's, and comes back. The calls that were asked for with it may have been counted.
+// A share whose reply was lost belongs to nobody, and comes back. The calls that were requested with it may count.
 func TestAShareWhoseReplyWasLost(t *testing.T) {
 	leased(t, func(t *testing.T, srv *redistest.Server, _ *trips, a, _ *sliding.Limiter[string]) {
 		n, lost := spend(t, a, 1003), 0
@@ -87,7 +87,7 @@ func TestAShareWhoseReplyWasLost(t *testing.T) {
 	})
 }
 
-// What is unused comes back once, however often Redis is told.
+// Unused calls come back once, however often the command is sent.
 func TestAGiveBackThatComesTwice(t *testing.T) {
 	leased(t, func(t *testing.T, srv *redistest.Server, count *trips, a, _ *sliding.Limiter[string]) {
 		n := spend(t, a, 1003)
@@ -105,7 +105,7 @@ func TestAGiveBackThatComesTwice(t *testing.T) {
 	})
 }
 
-// What is unused comes back to the part of a strict window in which it was counted, not to the one that runs.
+// In a strict window, unused calls come back to the part in which they were counted, not to the current one.
 func TestSharesOfPartsThatWere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const window, part = 16 * time.Second, time.Second
@@ -136,7 +136,7 @@ func TestSharesOfPartsThatWere(t *testing.T) {
 	})
 }
 
-// Processes whose leases differ, as during a deployment, leave each other's shares what they are.
+// Processes whose leases differ, as during a deployment, do not disturb each other's shares.
 func TestAShareBesideShorterOnes(t *testing.T) {
 	for kind, o := range windows {
 		synctest.Test(t, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestAShareBesideShorterOnes(t *testing.T) {
 	}
 }
 
-// Close says what it could not give back, and another one tries again.
+// Close reports what it could not give back, and another Close tries again.
 func TestCloseSaysWhatItCouldNotGiveBack(t *testing.T) {
 	leased(t, func(t *testing.T, srv *redistest.Server, _ *trips, a, _ *sliding.Limiter[string]) {
 		n := spend(t, a, 1003)
@@ -184,12 +184,12 @@ func TestCloseSaysWhatItCouldNotGiveBack(t *testing.T) {
 		srv.FlushAll()
 		_, err := srv.Client().LPush(t.Context(), "calls:ada", "somebody else's").Result()
 		want(t, err, nil)
-		want(t, a.Close(t.Context()), nil) // nothing of it counts
+		want(t, a.Close(t.Context()), nil) // nothing of it still counts
 		want(t, a.Close(t.Context()), nil)
 	})
 }
 
-// More keys than Redis can serve within RedisTimeout come back all the same, and a closed limiter remembers none.
+// Shares of more keys than Redis can serve within RedisTimeout still come back, and a closed limiter remembers no key.
 func TestManyKeysComeBack(t *testing.T) {
 	leased(t, func(t *testing.T, srv *redistest.Server, count *trips, a, _ *sliding.Limiter[string]) {
 		const keys = 1600

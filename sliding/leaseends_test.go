@@ -37,7 +37,7 @@ func leased(t *testing.T, test func(t *testing.T, srv *redistest.Server, count *
 	})
 }
 
-// spend asks for n calls of one, ten a millisecond.
+// spend makes n requests for one call each, ten a millisecond.
 func spend(t *testing.T, l *sliding.Limiter[string], n int) (admitted int) {
 	t.Helper()
 	for i := range n {
@@ -55,7 +55,7 @@ func spend(t *testing.T, l *sliding.Limiter[string], n int) (admitted int) {
 	return admitted
 }
 
-// counted is how many calls count in Redis.
+// counted returns how many calls count in Redis.
 func counted(t *testing.T, srv *redistest.Server) int {
 	t.Helper()
 	l := mayfly.Must(sliding.NewLimiter(calls(srv.Client(), 10*time.Second), sliding.LimiterOptions{Limit: 100_000}))
@@ -64,7 +64,7 @@ func counted(t *testing.T, srv *redistest.Server) int {
 	return 100_000 - d.Remaining
 }
 
-// While Redis is away a process admits what it has, and no longer than it has it.
+// While Redis is away a process admits calls from its share until that is used up or ends.
 func TestASharesEndWithoutRedis(t *testing.T) {
 	leased(t, func(t *testing.T, srv *redistest.Server, _ *trips, a, _ *sliding.Limiter[string]) {
 		spend(t, a, 1003)
@@ -111,7 +111,7 @@ func TestRefusedWithoutATrip(t *testing.T) {
 	})
 }
 
-// A crowd that comes at once waits for few trips, and a caller that leaves takes nobody's calls along.
+// A crowd that comes at once waits for few trips, and a caller that leaves does not take others' calls along.
 func TestACrowdWaitsForOneShare(t *testing.T) {
 	leased(t, func(t *testing.T, srv *redistest.Server, count *trips, a, _ *sliding.Limiter[string]) {
 		srv.Latency(2 * time.Millisecond)
@@ -144,9 +144,9 @@ func TestACrowdWaitsForOneShare(t *testing.T) {
 	})
 }
 
-// What crowds of two processes are admitted, with trips under way all the time, is what counts in the end: nothing is lost, and nothing is both given
-// back and used.
-func TestWhatIsAdmittedIsCounted(t *testing.T) {
+// Crowds of two processes use a limit, with trips under way all the time: the calls admitted are those counted in the end. Nothing is lost, and
+// nothing is both given back and used.
+func TestAdmittedCallsAreCounted(t *testing.T) {
 	leased(t, func(t *testing.T, srv *redistest.Server, _ *trips, a, b *sliding.Limiter[string]) {
 		srv.Latency(time.Millisecond)
 		var admitted atomic.Int64
@@ -176,7 +176,7 @@ func TestWhatIsAdmittedIsCounted(t *testing.T) {
 	})
 }
 
-// A limiter that was closed decides nothing by itself.
+// A closed limiter decides nothing by itself.
 func TestAClosedLimiterAsks(t *testing.T) {
 	leased(t, func(t *testing.T, srv *redistest.Server, _ *trips, a, _ *sliding.Limiter[string]) {
 		spend(t, a, 503)
@@ -195,7 +195,7 @@ func TestAClosedLimiterAsks(t *testing.T) {
 	})
 }
 
-// Limits of less than a hundred calls in the time of a lease are asked for call by call.
+// Limits of less than a hundred calls in the time of a lease take one trip per call.
 func TestALimitTooSmallForShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -254,7 +254,8 @@ func BenchmarkAllow(b *testing.B) {
 	}
 }
 
-// A share ends with the window in which Redis counted it, a strict one's with its part, however long a lease is, and however late the answer comes.
+// A share ends with the window in which Redis counted it, or with the part of a strict window, however long a lease is, and however late the
+// answer comes.
 func TestAShareEndsWithItsWindow(t *testing.T) {
 	const window = 16 * time.Second
 	for kind, ends := range map[string]time.Duration{"fixed": window, "sliding": window, "strict": window / 16} {

@@ -21,7 +21,8 @@ const (
 	lesseeLimit               = 8000
 )
 
-// lessee asks as often as it can, and tells of each call that was admitted when it asked and was answered, in microseconds, at once: it is killed.
+// lessee asks as often as it can, and prints for each admitted call at once when it asked and got the answer, in microseconds, because it will be
+// killed.
 func lessee() int {
 	rdb, ctx := processes.Dial(), context.Background()
 	l := mayfly.Must(sliding.NewLimiter(calls(rdb, lesseeWindow), sliding.LimiterOptions{Limit: lesseeLimit, RedisTimeout: patient, Strict: true, Lease: lesseeLease}))
@@ -45,8 +46,8 @@ func lessee() int {
 	select {}
 }
 
-// Processes that lease shares of one limit, and are killed with kill -9 while they use them, are together never admitted more than it, and what they
-// take along is no more than their shares: the others have the rest.
+// Processes that lease shares of one limit, and are killed with kill -9 while they use them, together never get more than the limit. They take no
+// more than their shares with them: the others get the rest.
 func TestProcessesThatLeaseAreKilled(t *testing.T) {
 	srv := realredis.Start(t, realredis.Options{})
 	var mu sync.Mutex

@@ -46,7 +46,7 @@ func (n *repeats) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// again sends copies of commands, or of some that were sent before.
+// again sends copies of commands, or of earlier ones.
 func (n *repeats) again(cmds ...redis.Cmder) {
 	var late [][]any
 	n.mu.Lock()
@@ -69,18 +69,18 @@ func (n *repeats) again(cmds ...redis.Cmder) {
 	}
 }
 
-// admission is what a process was told: when it asked, when it was answered, when the key's window ends, and for how many calls.
+// admission is an answer to a process: when it asked, when the answer came, when the key's window ends, and the number of calls.
 type admission struct {
 	asked, answered, window time.Duration
 	n                       int
 }
 
-// Whatever processes do that lease shares of one limit, and whatever befalls them, no window that is promised has more than the limit: they
-// ask at random, rest, are killed and come again, the server hangs, takes its time, and gets commands twice and late.
+// Whatever happens to processes that lease shares of one limit, no promised window has more calls than the limit. They ask at random, rest, are
+// killed and restarted, and the server hangs, is slow, and gets commands twice and late.
 func TestSharesNeverExceedTheLimit(t *testing.T) {
 	for kind, o := range windows {
 		for _, trouble := range []string{"none", "latency", "repeats", "clock"} {
-			if (trouble == "latency" || trouble == "clock") && kind == "fixed" { // which window a call was counted in is not seen from here
+			if (trouble == "latency" || trouble == "clock") && kind == "fixed" { // the test cannot see in which window a call was counted
 				continue
 			}
 			if !effort.Long() && (kind != "strict" || trouble != "repeats") {
@@ -188,7 +188,7 @@ func goesBack(t *testing.T, srv *redistest.Server, r *rand.Rand, lasts time.Dura
 	}
 }
 
-// most checks what a log of admissions has at most in the windows that a kind of limiter promises.
+// most checks the most calls that a log of admissions has in the windows that a kind of limiter promises.
 func most(t *testing.T, kind string, log []admission, window time.Duration, limit int) {
 	if kind == "fixed" {
 		windows := map[time.Duration]int{}
@@ -210,7 +210,7 @@ func most(t *testing.T, kind string, log []admission, window time.Duration, limi
 	}
 }
 
-// within returns how many admissions were asked for and answered in any stretch of a length, at most.
+// within returns the most admissions that were requested and answered within any stretch of a length.
 func within(log []admission, length time.Duration) (most int) {
 	log = slices.SortedFunc(slices.Values(log), func(a, b admission) int { return cmp.Compare(a.asked, b.asked) })
 	for i, a := range log {

@@ -14,8 +14,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-// leases are the shares that a process has of the limits of keys. A key is here while it is used. What is unused of a share that ended goes back
-// with the key's next trip or, if nobody asks for the key, by the sweeper, which runs while there are keys.
+// leases are a process's shares of the limits of keys. A key is here while it is used. The unused calls of an ended share go back with the key's
+// next trip or, if nobody asks for the key, by the sweeper, which runs while there are keys.
 type leases[K comparable] struct {
 	script sendonce.Script
 	lease  time.Duration
@@ -25,7 +25,7 @@ type leases[K comparable] struct {
 	seed   maphash.Seed
 	shards [16]shard[K]
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	keys     int
 	sweeping bool
 }
@@ -40,17 +40,17 @@ type lessee struct {
 	full  string
 	share atomic.Pointer[share]
 
-	mu      sync.Mutex // guards what follows
-	trip    *trip      // under way
+	mu      sync.Mutex // guards the fields below
+	trip    *trip      // the trip under way, or nil
 	wants   appetite
 	since   time.Time // of the last trip
-	asked   int64     // since then, beside what the share knows
+	asked   int64     // calls asked for since then that the share does not count
 	debts   []debt
-	alone   time.Time // until then shares are not to be had, and calls are asked for one by one
+	alone   time.Time // until then there are no shares, and each call asks Redis
 	dropped bool      // it is no longer among the keys
 }
 
-// debt is a share that ended, and what is unused of it.
+// debt is an ended share with its number of unused calls.
 type debt struct {
 	id     uint64
 	unused int64
@@ -69,7 +69,7 @@ func (ls *leases[K]) shard(key K) *shard[K] {
 	return &ls.shards[maphash.Comparable(ls.seed, key)%uint64(len(ls.shards))]
 }
 
-// find returns what there is of key, or nil.
+// find returns the lessee of key, or nil.
 func (ls *leases[K]) find(key K) *lessee {
 	s := ls.shard(key)
 	s.mu.RLock()
@@ -78,7 +78,7 @@ func (ls *leases[K]) find(key K) *lessee {
 	return e
 }
 
-// decide answers n calls of key, if that needs no trip. What it returns beside is nil if nothing is known of the key.
+// decide answers n calls of key, if that needs no trip. e is nil if the process holds nothing of the key.
 func (ls *leases[K]) decide(key K, n int) (d Decision, e *lessee, known bool) {
 	if e = ls.find(key); e != nil {
 		s := e.share.Load()
@@ -87,7 +87,7 @@ func (ls *leases[K]) decide(key K, n int) (d Decision, e *lessee, known bool) {
 	return d, e, known
 }
 
-// enter returns what there is of key, from now on, or nil if the limiter is closed.
+// enter returns the lessee of key, which it adds if necessary, or nil if the limiter is closed.
 func (ls *leases[K]) enter(key K, full string, limit int64) *lessee {
 	if e := ls.find(key); e != nil {
 		return e
@@ -110,7 +110,7 @@ func (ls *leases[K]) enter(key K, full string, limit int64) *lessee {
 	return e
 }
 
-// endLocked ends what there is of a share, which no call is decided by then, and notes what is unused of it.
+// endLocked ends the current share, if any. It runs when no call can use the share any more, and records the unused calls as a debt.
 func (e *lessee) endLocked(now time.Time) {
 	s := e.share.Load()
 	if s == nil {
@@ -125,12 +125,12 @@ func (e *lessee) endLocked(now time.Time) {
 	}
 }
 
-// paidLocked forgets debts that were paid.
+// paidLocked removes debts that were paid.
 func (e *lessee) paidLocked(debts []debt) {
 	e.debts = slices.DeleteFunc(e.debts, func(d debt) bool { return slices.Contains(debts, d) })
 }
 
-// sweep gives back what is unused of shares that have ended, and forgets keys that nobody asks for, until there are none.
+// sweep gives back the unused calls of ended shares, and forgets keys that nobody asks for, until no keys are left.
 func (ls *leases[K]) sweep() {
 	tick := time.NewTicker(max(ls.lease/2, time.Millisecond))
 	defer tick.Stop()
@@ -139,11 +139,11 @@ func (ls *leases[K]) sweep() {
 		case <-tick.C:
 		case <-ls.works.Closing():
 			ls.mu.Lock()
-			ls.sweeping = false // so that no key enters any more
+			ls.sweeping = false // so that no more keys enter
 			ls.mu.Unlock()
 			return
 		}
-		ls.give(ls.works.Context(), false) // what fails is tried again
+		ls.give(ls.works.Context(), false) // a later sweep repeats what fails
 		ls.mu.Lock()
 		ls.sweeping = ls.keys > 0
 		goesOn := ls.sweeping
@@ -154,7 +154,7 @@ func (ls *leases[K]) sweep() {
 	}
 }
 
-// close ends the work in the background, and gives back all shares.
+// close ends the background work, and gives back all shares.
 func (ls *leases[K]) close(ctx context.Context) error {
 	return errors.Join(ls.works.Close(ctx), ls.give(ctx, true))
 }

@@ -2,23 +2,23 @@ package sliding
 
 import "github.com/mayflycache/mayfly/internal/client/sendonce"
 
-// leaseReply is how many numbers it answers, at least.
+// leaseReply is the least number of numbers that a lease script answers.
 const leaseReply = 8
 
-// leaseScript returns the script of one trip: it takes back what is unused of shares that have ended, counts n calls of one key, and beside them a share
-// of what is left.
+// leaseScript returns the script of one trip: it takes back the unused calls of ended shares, counts n calls of one key, and counts a share of the
+// remaining calls too.
 //
-// Its arguments are n, limit, window, and: how many calls the share should have, how many the process is asked for in the time of a lease, how long that is in
-// ms, how many calls may be out in shares at a time, the new share's id, and of each share that ended its id and what is unused of it. An id is known as
-// long as its share may be given back, eight of the leases it was taken with, and once only: so what comes twice, or late, or of a counter that was
-// deleted meanwhile, gives nothing back.
+// Its arguments are n, limit and window; how many calls the share should have, how many calls the process receives per lease, the length of the lease
+// in ms, how many calls may be out in shares at a time, and the new share's id; and for each ended share its id and its unused calls. The counter
+// knows an id while its share may be given back, which is eight of its leases long, and takes it only once. So a give-back that arrives twice or
+// late, or whose counter was deleted in the meantime, gives nothing back.
 //
-// A share ends when the process should have used it twice. One of a window that forgets what is unused at its end has no more than the rest of the
-// window takes.
+// A share ends by the time the process should have used it twice. If a window forgets its unused calls at its end, a share has no more calls than
+// the process needs for the rest of the window.
 //
-// It answers as the others do, and: the room that is left, how many calls the share has, or -1 if others have all that may be out, for how many
-// us, and how many calls of others' shares may still be given back. A strict window that
-// leaves no room adds how far its part is, and what counts in each part, by which the process tells when another number of calls fits.
+// It answers as the other scripts do, and adds: the room that is left; the calls of the share, or -1 if others have all calls that may be out; the
+// length of the share in us; and the calls of others' shares that may still be given back. A strict window without
+// room adds the elapsed time of its part and the count of each part, from which the process calculates when another number of calls fits.
 func (w way) leaseScript() sendonce.Script {
 	source := w.fill(`local key, n, limit, window = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local want, calls, lease, most = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])

@@ -74,10 +74,10 @@ type Limiter[K comparable] struct {
 	redis        sendonce.Bounded
 	opt          LimiterOptions
 	script       sendonce.Script
-	limit, whole any        // as the script takes them: whole is the window, or a part of a strict one
-	part         int64      // the same in ms
-	numbers      int        // that a counter is
-	leases       *leases[K] // nil if each call is a trip
+	limit, whole any        // as the script expects them; whole is the window or, if strict, one of its parts
+	part         int64      // whole in ms
+	numbers      int        // how many numbers a counter has
+	leases       *leases[K] // nil if each call asks Redis
 }
 
 // Decision is the answer of [Limiter.Allow].
@@ -86,7 +86,7 @@ type Decision struct {
 	Limit      int
 	Remaining  int           // calls that would still be allowed now
 	ResetAfter time.Duration // until all the limit is there again, if nobody calls
-	RetryAfter time.Duration // zero if allowed; else when as much is admitted, if nobody else asks (see [Limiter] for a Lease)
+	RetryAfter time.Duration // zero if allowed; otherwise when as many are admitted, if nobody else asks (see [Limiter] for a Lease)
 }
 
 // NewLimiter returns a limiter whose counters live in ns. It does no I/O. The namespace's TTL is the window, which must be at least a
@@ -129,7 +129,7 @@ func NewLimiter[K comparable](ns mayfly.Namespace[K, int64], o LimiterOptions) (
 // [LimiterOptions.Lease]: if the reply is lost, the calls may have been counted, but never twice; the error is then
 // mayfly.ErrUnknownOutcome. The decision is then what [LimiterOptions.FailOpen] says, as with every error of Redis and of what the key holds.
 //
-// The caller's mistakes allow nothing, whatever FailOpen says, and are not asked of Redis: n below 0 or above the limit, and a key that can have no
+// The caller's mistakes allow nothing, whatever FailOpen says, and never reach Redis: n below 0 or above the limit, and a key that has no valid
 // name in Redis, such as an empty one.
 func (l *Limiter[K]) Allow(ctx context.Context, key K, n int) (Decision, error) {
 	if l.leases != nil && 0 <= n && n <= l.opt.Limit {
@@ -139,7 +139,7 @@ func (l *Limiter[K]) Allow(ctx context.Context, key K, n int) (Decision, error) 
 		}
 	}
 	full, err := l.full(key, n)
-	if err != nil { // the caller's fault, not Redis's
+	if err != nil { // the caller's fault, not that of Redis
 		return Decision{Limit: l.opt.Limit}, err
 	}
 	var d Decision
@@ -169,7 +169,7 @@ func (l *Limiter[K]) Close(ctx context.Context) error {
 	return l.leases.close(ctx)
 }
 
-// full returns the full name of key, if n calls of it may be asked for.
+// full returns the full name of key, or an error if n is out of range.
 func (l *Limiter[K]) full(key K, n int) (string, error) {
 	full, err := l.room.FullKey(key)
 	if err != nil {
@@ -181,7 +181,7 @@ func (l *Limiter[K]) full(key K, n int) (string, error) {
 	return full, nil
 }
 
-// direct asks for n calls in one trip of their own.
+// direct asks for n calls in a trip of their own.
 func (l *Limiter[K]) direct(ctx context.Context, full string, n int) (Decision, error) {
 	reply, err := l.script.IntsOnce(ctx, l.redis, full, n, l.limit, l.whole)
 	if err == nil && len(reply) != 4 {
@@ -193,7 +193,7 @@ func (l *Limiter[K]) direct(ctx context.Context, full string, n int) (Decision, 
 	return l.read(n, reply), nil
 }
 
-// failure is what the error of a trip means.
+// failure explains the error of a trip.
 func (l *Limiter[K]) failure(ctx context.Context, full string, err error) error {
 	if errors.Is(err, mayfly.ErrForeign) {
 		return err
@@ -201,7 +201,7 @@ func (l *Limiter[K]) failure(ctx context.Context, full string, err error) error 
 	return sendonce.Outcome(ctx, l.redis, full, err)
 }
 
-// odd is what a reply means that is no decision.
+// odd explains a reply that is not a decision.
 func (l *Limiter[K]) odd(full string, reply []int64) error {
 	if len(reply) != 1 {
 		return fmt.Errorf("a script answered %v", reply)
@@ -227,7 +227,7 @@ func (l *Limiter[K]) tell(ctx context.Context, full string, d Decision, err erro
 	l.room.Observer.Observe(ctx, e)
 }
 
-// read makes a decision of a script's answer for n calls.
+// read makes a decision from a script's answer for n calls.
 func (l *Limiter[K]) read(n int, reply []int64) Decision {
 	d := Decision{Allowed: reply[0] == 1, Limit: l.opt.Limit}
 	if l.opt.Sliding {
@@ -241,7 +241,7 @@ func (l *Limiter[K]) read(n int, reply []int64) Decision {
 	return d
 }
 
-// slide reads a sliding window: what was admitted in this one and in the one before, and how much of this one is over.
+// slide reads a sliding window's answer: the calls admitted in this window and in the one before, and how much of this one has elapsed.
 func (l *Limiter[K]) slide(d *Decision, reply []int64) {
 	used, before, over, window := reply[1], reply[2], reply[3], l.room.TTL.Milliseconds()
 	weighed := used + (before*(window-over)+window-1)/window
@@ -254,8 +254,8 @@ func (l *Limiter[K]) slide(d *Decision, reply []int64) {
 	}
 }
 
-// retry returns how long it takes until n calls fit if nobody else calls. A strict window's reply says it for the calls asked for, unless it has
-// the counts.
+// retry returns how long it takes until n calls fit if nobody else calls. A strict window's reply says so for the calls that were asked for, unless
+// it has the counts.
 func (l *Limiter[K]) retry(n int, reply []int64) time.Duration {
 	if l.opt.Sliding {
 		return millis(roomIn(int64(n), int64(l.opt.Limit), reply[1], reply[2], reply[3], l.room.TTL.Milliseconds()))
@@ -268,7 +268,7 @@ func (l *Limiter[K]) retry(n int, reply []int64) time.Duration {
 
 // roomIn returns the milliseconds until n calls fit if nobody else calls.
 func roomIn(n, limit, used, before, over, window int64) int64 {
-	// fits returns from which part of a window on n fit beside what counts whole, the rest fading.
+	// fits returns the time in a window from which on n calls fit. The calls of whole count fully, and those of fading fade.
 	fits := func(whole, fading int64) int64 {
 		if fading == 0 {
 			return 0
@@ -281,7 +281,7 @@ func roomIn(n, limit, used, before, over, window int64) int64 {
 	return window - over + max(fits(0, used), 0)
 }
 
-// partsIn returns in how many milliseconds from the beginning of its part n calls fit into a strict window, if nobody else calls.
+// partsIn returns how many milliseconds after the beginning of its part n calls fit into a strict window, if nobody else calls.
 func partsIn(n, limit, used int64, counts []int64, part int64) (fit int64) {
 	for p := len(counts) - 1; p >= 0 && used+n > limit; p-- {
 		if counts[p] > 0 {

@@ -19,13 +19,13 @@ import (
 
 const day = 24 * time.Hour
 
-// lives are the ways in which a store whose values can have lives of their own works.
+// lives are the options of stores whose values can have lives of their own.
 var lives = []sliding.Options{
 	{RedisTimeout: patient}, {RedisTimeout: patient, TouchBelow: 0.5}, {RedisTimeout: patient, MaxAge: 12 * time.Hour},
 	{RedisTimeout: patient, MaxAge: 12 * time.Hour, TouchBelow: 0.5},
 }
 
-// A value has a life of its own among others, whatever is done to it, on every server.
+// A value keeps its own life among others, whatever is done to it, on every server.
 func TestALifeOfItsOwn(t *testing.T) {
 	backends.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
 		for i, o := range lives {
@@ -52,7 +52,7 @@ func TestALifeOfItsOwn(t *testing.T) {
 					"Update": func() error { _, err := s.Update(ctx, "ada", func(c cart) (cart, error) { return c, nil }); return err },
 					"Rotate": func() error { return errors.Join(s.Rotate(ctx, "ada", "eve"), s.Rotate(ctx, "eve", "ada")) },
 				} {
-					rdb.PExpire(ctx, ns.Prefix+"ada", time.Hour) // as if much of it were over
+					rdb.PExpire(ctx, ns.Prefix+"ada", time.Hour) // as if much of its life had passed
 					want(t, use(), nil)
 					lives(what, "ada", 30*day)
 					if c, err := s.Peek(ctx, "ada"); err != nil || c.Count == 0 {
@@ -75,7 +75,7 @@ func TestALifeOfItsOwn(t *testing.T) {
 	})
 }
 
-// A life of its own ends when it is said to end, to the millisecond, however much the value is used.
+// A value's own life ends at its declared time, to the millisecond, however much the value is used.
 func TestTheEndOfALifeOfItsOwn(t *testing.T) {
 	for _, o := range lives {
 		for _, local := range []bool{false, true} {
@@ -112,7 +112,7 @@ func TestTheEndOfALifeOfItsOwn(t *testing.T) {
 	}
 }
 
-// What was written before there was a MaxTTL is read, used and changed by programs that have one, and the other way round.
+// Programs with a MaxTTL read, use and change values written before there was one, and the other way round.
 func TestMaxTTLComesLater(t *testing.T) {
 	srv := redistest.Start(t)
 	ctx, ns := t.Context(), namespace(srv.Client())

@@ -17,8 +17,8 @@ import (
 	"github.com/mayflycache/mayfly/sliding"
 )
 
-// An Update whose reply is lost, and whose value somebody else updates before it is sent again, is not done twice: its caller
-// is told that nobody knows.
+// If an Update's reply is lost, and somebody else updates the value before it is sent again, it is not done twice: its caller gets
+// ErrUnknownOutcome.
 func TestALostReplyAndAnotherUpdate(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestALostReplyAndAnotherUpdate(t *testing.T) {
 	}
 }
 
-// An Update that is done while its value is on the way to another key is on the new one, too.
+// An Update during a Rotate reaches the value under its new key.
 func TestRotateLosesNoUpdate(t *testing.T) {
 	duringRotate(t, func(others *sliding.Store[string, cart]) error {
 		_, err := others.Update(t.Context(), "old", func(c cart) (cart, error) { c.Count++; return c, nil })
@@ -76,7 +76,7 @@ func TestRotateLosesNoUpdate(t *testing.T) {
 	})
 }
 
-// A value that is deleted while it is on the way to another key, as by a logout, is not there either.
+// A value deleted during a Rotate, as by a logout, is not under its new key either.
 func TestRotateLosesNoDelete(t *testing.T) {
 	duringRotate(t, func(others *sliding.Store[string, cart]) error {
 		return others.Delete(t.Context(), "old")

@@ -12,7 +12,7 @@ import (
 	"github.com/mayflycache/mayfly/sliding"
 )
 
-// A variable that was handed over before a client was put in is an error, never a panic.
+// A client that is still nil when it is handed over is an error, never a panic.
 func TestAClientThatIsNil(t *testing.T) {
 	srv := redistest.Start(t)
 	local, err := mayfly.OpenLocal(t.Context(), mayfly.LocalOptions{Redis: srv.Client(), Prefixes: []string{"session:"}, MaxEntries: 10})

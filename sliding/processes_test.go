@@ -32,7 +32,7 @@ const (
 	lasts          = 4 * time.Second
 	atLast         = 2 * time.Minute // of a run that has not shown enough yet, on a machine that is busy
 
-	leastMade, leastUsed = 64, 640 // or the run shows nothing
+	leastMade, leastUsed = 64, 640 // with less the run shows nothing
 
 	visitorIdle = 400 * time.Millisecond
 	visitorAge  = 1500 * time.Millisecond
@@ -45,8 +45,8 @@ type visit struct {
 	Before, After time.Time
 }
 
-// visitor makes sessions and uses everybody's, and complains of one that is there past its age, or gone while it was used.
-// Every second process has a local tier, and renews only what has less than half of its life left.
+// visitor makes sessions and uses everybody's, and complains about one that outlives its age, or ends while it is used. Every second process has
+// a local tier, and renews only values with less than half of their life left.
 func visitor() int {
 	rdb, ctx := processes.Dial(), context.Background()
 	ns := mayfly.Namespace[string, cart]{Name: "visits", Redis: rdb, Prefix: "visit:", TTL: visitorIdle}
@@ -58,7 +58,7 @@ func visitor() int {
 	s := mayfly.Must(sliding.New(ns, o))
 	var made, used, ended, wrong atomic.Int64
 	complain := func(format string, args ...any) {
-		if wrong.Add(1) == 1 { // one says it all
+		if wrong.Add(1) == 1 { // one report is enough
 			fmt.Fprintf(os.Stderr, "visitor: "+format+"\n", args...)
 		}
 	}
@@ -73,7 +73,7 @@ func visitor() int {
 	for range eachGoroutines {
 		all.Go(func() {
 			var v visit
-			var alive time.Time // this goroutine's last access says that it lives until then
+			var alive time.Time // until when it lives by this goroutine's last access
 			for ; goOn(); <-time.After(rand.N(20 * time.Millisecond)) {
 				if v.ID == "" || rand.N(40) == 0 {
 					if v = some(ctx, rdb); v.ID == "" || rand.N(4) == 0 {
@@ -140,7 +140,7 @@ func use(ctx context.Context, s *sliding.Store[string, cart], id string) (err er
 	return err
 }
 
-// Whatever many processes do to it, a session ends with its age, and not while it is used.
+// Whatever many processes do to a session, it ends with its age, and not while it is used.
 func TestProcessesKeepSessions(t *testing.T) {
 	srv := realredis.Start(t, realredis.Options{})
 	var all []*processes.Process
@@ -159,7 +159,7 @@ func TestProcessesKeepSessions(t *testing.T) {
 	}
 }
 
-// together lets processes that are ready begin, and returns what each said at its end.
+// together lets processes begin when all are ready, and returns what each printed at its end.
 func together(t *testing.T, all []*processes.Process) (said []string) {
 	t.Helper()
 	line := func(p *processes.Process) string {
@@ -186,10 +186,10 @@ func together(t *testing.T, all []*processes.Process) (said []string) {
 
 const (
 	callWindow, callLimit = time.Second, 200
-	leastAdmitted         = 2 * callLimit // or the run shows nothing
+	leastAdmitted         = 2 * callLimit // with less the run shows nothing
 )
 
-// caller asks as often as it can, and tells when what was admitted was asked and answered, in microseconds.
+// caller asks as often as it can, and prints when it asked for each admitted call and got the answer, in microseconds.
 func caller() int {
 	rdb, ctx := processes.Dial(), context.Background()
 	l := mayfly.Must(sliding.NewLimiter(calls(rdb, callWindow), sliding.LimiterOptions{Limit: callLimit, RedisTimeout: patient, Sliding: os.Getenv("MAYFLY_TEST_SLIDING") == "true"}))
@@ -226,8 +226,8 @@ func caller() int {
 	return 0
 }
 
-// What many processes are admitted in any window is at most twice the limit if windows are fixed, and all in all the limit
-// for each; sliding ones err by what their comment says.
+// Many processes together get at most twice the limit in any window if windows are fixed, and the limit for each window in total. Sliding windows
+// may err as their comment says.
 func TestProcessesShareALimit(t *testing.T) {
 	for _, slide := range []bool{false, true} {
 		t.Run(fmt.Sprintf("sliding %v", slide), func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestProcessesShareALimit(t *testing.T) {
 			if most := windows * callLimit; !slide && len(admitted) > most {
 				t.Errorf("%d were admitted in %d windows of %d", len(admitted), windows, callLimit)
 			}
-			// What was asked and answered within one window's length was admitted in it.
+			// A call that was requested and answered within one window's length was admitted in it.
 			worst := 0
 			for i, a := range admitted {
 				within := 0

@@ -12,8 +12,8 @@ import (
 	"github.com/mayflycache/mayfly/sliding"
 )
 
-// A change is told when the master has made it; a replica that lags still has the old value then, and a copy of that would stay. So
-// masters are read, also by a client that prefers replicas.
+// A push comes when the master has made a change. A replica that lags still has the old value then, and a copy of that would stay. So reads go
+// to masters, even with a client that prefers replicas.
 func TestMastersAreRead(t *testing.T) {
 	master, replica := redistest.Start(t), redistest.Start(t)
 	want(t, mayfly.Must(sliding.New(namespace(replica.Client()), sliding.Options{})).Create(t.Context(), "ada", cart{Count: 1}), nil)
@@ -39,7 +39,7 @@ func TestMastersAreRead(t *testing.T) {
 	}
 }
 
-// All goes through all shards of a ring.
+// All operations work on all shards of a ring.
 func TestAllOfARing(t *testing.T) {
 	addrs := map[string]string{}
 	for i := range 3 {

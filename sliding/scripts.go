@@ -14,12 +14,12 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-// What needs Redis's clock, or a comparison, is a script. Each reads one key, decides, and writes it.
+// Whatever needs Redis's clock, or a comparison, is a script. Each reads one key, decides, and writes it.
 
-// lua returns the script of source, with what all scripts begin with that know an end: the time, how to read and write an end
-// where the record keeps it, and how to get a value that is not over. Zero is none, and a plain value has no room for one. What is over
-// and still there was given more time by another program's EXPIRE. An end that is further away than the largest age was set before the
-// clock went back, and is brought to where it can be.
+// lua returns the script of source, behind the functions that all scripts about an end need: they read the time, read and write the end in a record,
+// and get a value that is not over. An end of zero means none, and a plain value has no room for one. A value that is over and still exists got more
+// time from another program's EXPIRE. An end further away than the largest age was set before the clock went back, and is moved to the largest age
+// from now.
 func lua(source string) sendonce.Script {
 	return sendonce.NewScript(strings.NewReplacer(
 		"$header", strconv.Itoa(record.SessionLen), "$full", strconv.Itoa(record.OwnLifeLen),
@@ -67,9 +67,9 @@ end
 }
 
 var (
-	// touch  k, ttl, max age, below, read: renews k if less than below is left, never beyond its end. A life of the value's own counts
-	// before the ttl and the max age; of what is left below is then the same share. It answers with what is left, how much of that is below,
-	// or -1 if no access can renew it any more, and the value if it is to be read.
+	// touch  k, ttl, max age, below, read: renews k if less than below is left, never beyond its end. If the value has a life of its own, that
+	// replaces the ttl and the max age, and below becomes the same share of it. It answers with the time left, how much of it is the value's below
+	// or -1 if no access can renew the value any more, and with the value if read is set.
 	touch = lua(`local v = get()
 if not v then return false end
 local ttl, age = life(v, tonumber(ARGV[1]), tonumber(ARGV[2]))
@@ -89,8 +89,9 @@ end
 if last > 0 and now + left >= last then below = -1 end
 return {left, below, ARGV[4] == '1' and v or ''}`)
 
-	// write  k, record, ttl, max age, mode, head, length: puts the record in its mode, for the ttl, or the life of its own. It answers 1 or 0. A swap answers 1 also to its
-	// own repetition; of the other modes there is none.
+	// write  k, record, ttl, max age, mode, head, length: writes the record in its mode, for the ttl or for a life of its own. It answers 1 or 0. A
+	// swap
+	// also answers 1 to its own repetition; the other modes are never repeated.
 	write = lua(`local new, age, mode = ARGV[1], tonumber(ARGV[3]), ARGV[4]
 local v = get()
 if v and (mode == 'begin' or mode == 'carry') then return 0 end
@@ -114,13 +115,13 @@ redis.call('SET', KEYS[1], new, 'PXAT', to)
 return 1`)
 )
 
-// renew  k, ttl, whether any string is renewed: else bytes that are no record of a store's are the answer, and left alone. It answers 1, or nothing if there
-// is nothing.
+// renew  k, ttl, any: renews k. Without any, bytes that are not a store's record are returned and left alone. It answers 1, or nothing if the key
+// does not exist.
 var renew = sendonce.NewScript(`local v = redis.call('GET', KEYS[1])
 if not v or ARGV[2] ~= '1' and string.sub(v, 1, 6) ~= '\193mfy\1\4' then return v end
 return redis.call('PEXPIRE', KEYS[1], ARGV[1])`)
 
-// mode says what write does about what is there.
+// mode says how write treats the value that is there.
 type mode string
 
 const (
@@ -131,10 +132,10 @@ const (
 	swap  mode = "swap"  // only in place of what was read; its end and its life are inherited
 )
 
-// swap puts rec in place of old, and returns [mayfly.ErrExists] if something else is there now. If a reply is lost it tries again, as each
-// sending fails but where it finds old, which never comes back: ids tell the writes apart. What it finds then is its own work, or old,
-// or else something that may have come after its own work, of which nobody knows. Where nobody answers it gives up after a second
-// one. Values without an id are sent once.
+// swap puts rec in place of old, and returns [mayfly.ErrExists] if something else is there now. If a reply is lost it sends the swap again. That is
+// safe: a sending succeeds only where it finds old, and old never comes back, since ids tell the writes apart. What it then finds is rec, or old, or
+// something else that may have replaced rec; in the last case the outcome is unknown. If the server does
+// not answer the second sending either, swap gives up. Values without an id are sent once.
 func (s *Store[K, V]) swap(ctx context.Context, full string, old, rec []byte) error {
 	defer s.wrote(ctx, full)()
 	send := func() error { return s.send(ctx, full, rec, swap, headOf(old), len(old)) }
@@ -153,7 +154,7 @@ func (s *Store[K, V]) swap(ctx context.Context, full string, old, rec []byte) er
 	return lost
 }
 
-// swaps is how often a swap is sent whose replies are lost, as often as go-redis sends other commands by default.
+// swaps bounds the sendings of a swap whose replies are lost: as many as go-redis makes of other commands by default.
 const swaps = 4
 
 // write puts rec in a mode other than swap, and returns [mayfly.ErrExists] if the mode forbids that.
@@ -170,10 +171,10 @@ func (s *Store[K, V]) send(ctx context.Context, full string, rec []byte, m mode,
 	return sendonce.Outcome(ctx, s.redis, full, err)
 }
 
-// scripted reports whether values can have an end, or a life of their own, of which the scripts know.
+// scripted reports whether values can have an end, or a life of their own, which only the scripts respect.
 func (s *Store[K, V]) scripted() bool { return s.opt.MaxAge > 0 || s.room.MaxTTL > 0 }
 
-// readAged reads and renews where the scripts do.
+// readAged reads and renews a value by a script.
 func (s *Store[K, V]) readAged(ctx context.Context, full string) (raw []byte, life time.Duration, err error) {
 	reply, err := touch.Run(ctx, s.redis, full, s.touchArgs(true)...).Slice()
 	if err != nil {
@@ -183,7 +184,7 @@ func (s *Store[K, V]) readAged(ctx context.Context, full string) (raw []byte, li
 		left, ok1 := reply[0].(int64)
 		below, ok2 := reply[1].(int64)
 		value, ok3 := reply[2].(string)
-		if life = millis(left); below >= 0 { // an access can renew it, and has to when below is left
+		if life = millis(left); below >= 0 { // an access can renew it, and has to once below is left
 			life = millis(left - below)
 		}
 		if ok1 && ok2 && ok3 {

@@ -16,11 +16,11 @@
 // # Lost replies
 //
 // A write that returned nil leaves nothing behind that can still take effect, however late the network delivers what was
-// sent. So Create, Set, Rotate and Delete are sent once. If the reply is lost, they look whether the value is there that they
-// wrote, which has an id (not so with Namespace.Plain, and a Delete leaves nothing to look for). If it is not,
+// sent. So Create, Set, Rotate and Delete are sent once. If the reply is lost, they look for the value that they wrote, which has an id (values
+// of Namespace.Plain have none, and a Delete leaves nothing to look for). If it is not there,
 // the error is [mayfly.ErrUnknownOutcome]: the write was done, or it was not, or it will be, once, when it arrives.
-// Read before you write again; a Delete can be repeated until it returns nil. Update may be sent again, since it fails where it
-// does not find what it read. What the server says that it did not execute, as during a failover, is sent again, for up to a quarter of a
+// Read before you write again; a Delete can be repeated until it returns nil. Update may be sent again, since it fails unless it
+// finds what it read. A command that the server says it did not execute, as during a failover, is sent again, for up to a quarter of a
 // second.
 //
 // After a lost reply go-redis repeats the renewals of Get, Touch and TouchMany. A renewal that arrives late gives whatever is then under
@@ -43,7 +43,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-// Options adjust a store. The zero value of every field is a default that works.
+// Options adjust a store. Each field's zero value is a default that works.
 type Options struct {
 	// MaxAge is how old a value may become, however much it is used: Create, or the Set that found nothing, fixes the latest
 	// end, and no access extends it. Redis's clock decides, to the millisecond. Zero lets a value live as long as it is
@@ -63,10 +63,11 @@ type Options struct {
 	// GETEX is a write, which matters for ACLs and for tools that route reads.
 	Atomic bool
 
-	// RedisTimeout is how long one question to Redis may take, whatever the client's own timeouts are. If a server leaves five of this
-	// store's questions in a row unanswered, it is not asked for half a second, and then by one caller at a time; until it answers, calls
+	// RedisTimeout is how long one command may wait for Redis, whatever the client's own timeouts. If a server leaves five of this
+	// store's commands in a row unanswered, the store does not ask it for half a second, and then lets one caller at a time ask; until it answers,
+	// calls
 	// for its keys fail at once. Most calls ask once, or once more to see what became of a write whose reply was lost. Update, Rotate and
-	// calls that the server tells to try again soon ask as often as they need. Zero is 150 ms; give more if your site would rather wait
+	// calls that the server tells to try again soon ask as often as they need. Zero is 150 ms; set more if your site would rather wait
 	// for its sessions than answer with an error.
 	RedisTimeout time.Duration
 }
@@ -92,8 +93,8 @@ type Store[K comparable, V any] struct {
 	redis  sendonce.Bounded
 	opt    Options
 	format uint32
-	ttl    any                   // in milliseconds, as commands and scripts take it
-	below  time.Duration         // an access renews what has less than this left
+	ttl    any                   // in milliseconds, as commands and scripts expect it
+	below  time.Duration         // an access renews a value that has less than this left
 	local  *localview.View[K, V] // nil: no local tier. A copy ends when an access would have to renew the value
 }
 
@@ -101,7 +102,7 @@ type Store[K comparable, V any] struct {
 // session must not expire early.
 func New[K comparable, V any](ns mayfly.Namespace[K, V], o Options) (*Store[K, V], error) {
 	room, c := keyspace.Of("sliding", ns)
-	c.Refuse(!ns.Jitter.IsZero(), "Namespace.Jitter must be zero: a value that slides is promised its TTL")
+	c.Refuse(!ns.Jitter.IsZero(), "Namespace.Jitter must be zero: a sliding value must live for its whole TTL")
 	c.Wrap(o.validate(ns.Plain, ns.Local != nil, ns.TTL))
 	c.Refuse(ns.MaxTTL != 0 && ns.Plain, "Namespace.MaxTTL needs a header, which a plain value has no room for: use it without Namespace.Plain")
 	c.Refuse(ns.MaxTTL != 0 && o.Atomic, "Options.Atomic is set, and so is Namespace.MaxTTL, which has a script of its own: leave one out")
@@ -128,8 +129,8 @@ func New[K comparable, V any](ns mayfly.Namespace[K, V], o Options) (*Store[K, V
 // always is longer than any TTL, so that each access renews.
 const always = time.Duration(math.MaxInt64)
 
-// encode returns the bytes of v as Redis holds them, with room for a life of its own if values can have one. Those of two writes are never the
-// same, but of plain values.
+// encode returns the bytes of v for Redis, with room for a life of its own if values can have one. Two writes never have the same bytes, except
+// those of plain values.
 func (s *Store[K, V]) encode(v V, l Life) ([]byte, error) {
 	if s.room.Plain {
 		return s.room.Codec.Append(nil, v)
@@ -142,12 +143,12 @@ func (s *Store[K, V]) encode(v V, l Life) ([]byte, error) {
 	}
 	rec, err := s.room.Codec.Append(header(nil, record.NewID(), s.format), v)
 	if err == nil && !record.Seal(rec) {
-		err = fmt.Errorf("the value has %d bytes: Redis takes %d", len(rec), record.MaxLen)
+		err = fmt.Errorf("the value has %d bytes, and Redis takes at most %d", len(rec), record.MaxLen)
 	}
 	return rec, err
 }
 
-// decode returns the value of bytes that Redis held.
+// decode returns the value of bytes from Redis.
 func (s *Store[K, V]) decode(raw []byte) (v V, err error) {
 	kind, h, body := record.Parse(raw)
 	switch {
@@ -160,7 +161,7 @@ func (s *Store[K, V]) decode(raw []byte) (v V, err error) {
 	return s.room.Codec.Decode(body)
 }
 
-// Delete removes values. A missing value is not an error. After mayfly.ErrUnknownOutcome some values may still be there, and the deletion
+// Delete removes values. A missing value is not an error. If a key cannot be encoded, none is deleted. After mayfly.ErrUnknownOutcome some values may still be there, and the deletion
 // may still take effect later, once, and then also remove what was created under the key in the meantime.
 func (s *Store[K, V]) Delete(ctx context.Context, keys ...K) error {
 	fulls, err := s.room.FullKeys("delete", keys)
@@ -169,7 +170,7 @@ func (s *Store[K, V]) Delete(ctx context.Context, keys ...K) error {
 	}
 	s.local.Forget(fulls...)
 	defer s.local.Changed(ctx, fulls...)
-	unlinks := make([][]any, len(fulls)) // a command per key, so that a cluster takes them all
+	unlinks := make([][]any, len(fulls)) // one command per key, so that a cluster accepts them all
 	for i, full := range fulls {
 		unlinks[i] = []any{"unlink", full}
 	}

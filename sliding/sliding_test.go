@@ -28,7 +28,7 @@ type cart struct {
 
 const idle = 30 * time.Minute
 
-// patient is the RedisTimeout of tests whose machine may be slow, or whose faults take their time.
+// patient is the RedisTimeout of tests that may meet a slow machine, or whose faults take time.
 const patient = 10 * time.Second
 
 func namespace(rdb redis.UniversalClient) mayfly.Namespace[string, cart] {
@@ -47,7 +47,7 @@ var ways = []struct {
 	{"MaxAge, seldom renewed", sliding.Options{RedisTimeout: patient, MaxAge: 12 * time.Hour, TouchBelow: 0.5}},
 }
 
-// inEachWay runs test on every backend with each way, of values with a header and, where that can be, of plain ones.
+// inEachWay runs test on every backend in each way, with values with a header and, where possible, with plain ones.
 func inEachWay(t *testing.T, test func(t *testing.T, s *sliding.Store[string, cart], rdb redis.UniversalClient)) {
 	backends.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
 		for _, way := range ways {
@@ -67,7 +67,7 @@ func inEachWay(t *testing.T, test func(t *testing.T, s *sliding.Store[string, ca
 	})
 }
 
-// endless complains of values of a store that have no TTL.
+// endless complains about a store's values without a TTL.
 func endless(t *testing.T, rdb redis.UniversalClient, prefix string) {
 	for _, key := range rdb.Keys(t.Context(), prefix+"*").Val() {
 		if left := rdb.PTTL(t.Context(), key).Val(); left == -1 && rdb.Type(t.Context(), key).Val() == "string" {
@@ -148,7 +148,7 @@ func TestTheLifeOfAValue(t *testing.T) {
 	})
 }
 
-// Whatever is under a key of somebody else's stays, and is named.
+// A value that somebody else stored under a key stays, and the error names it.
 func TestAListIsLeftAlone(t *testing.T) {
 	inEachWay(t, func(t *testing.T, s *sliding.Store[string, cart], rdb redis.UniversalClient) {
 		ctx := t.Context()
@@ -177,7 +177,7 @@ func TestNoUpdateIsLost(t *testing.T) {
 	inEachWay(t, func(t *testing.T, s *sliding.Store[string, cart], rdb redis.UniversalClient) {
 		ctx := t.Context()
 		want(t, s.Set(ctx, "ada", cart{}), nil)
-		workers, each := 8, effort.Times(5, 20)
+		workers, each := 8, effort.Times(3, 20)
 		var wg sync.WaitGroup
 		for range workers {
 			wg.Go(func() {
@@ -195,7 +195,7 @@ func TestNoUpdateIsLost(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotAValueOfThisStore(t *testing.T) {
+func TestValuesOfOtherPrograms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
 		ctx, rdb := t.Context(), srv.Client()

@@ -12,20 +12,20 @@ import (
 	"github.com/mayflycache/mayfly"
 )
 
-// trip is one that is under way for several callers: one of them, whose calls it asks for, and others who wait for the share.
+// trip is a round trip under way for several callers: the one whose calls it asks for, and others that wait for the share.
 type trip struct {
 	done chan struct{}
 	n    int
-	left bool // guarded by lessee.mu: the caller has left whose calls these are
+	left bool // guarded by lessee.mu: the caller whose calls the trip asks for has left
 
 	d        Decision
-	err, why error // why is what err is for those whose calls were not sent
+	err, why error // why is err for the callers whose calls were not sent
 }
 
-// lease asks for n calls of key where no share has them. One caller at a time goes, for all who wait: it is one trip for many calls. That caller may leave
-// and the trip goes on.
+// lease asks for n calls of key when no share has them. One caller at a time makes the trip, for all that wait: one trip serves many calls. If that
+// caller leaves, the trip continues.
 func (l *Limiter[K]) lease(ctx context.Context, key K, full string, n int) (Decision, error) {
-	for try := 0; n > 0 && try < tries; try++ { // a look at a key that is not in use is not worth a share
+	for try := 0; n > 0 && try < tries; try++ { // looking at a key that is not in use is not worth a share
 		e := l.leases.enter(key, full, int64(l.opt.Limit))
 		if e == nil {
 			break
@@ -79,10 +79,10 @@ func (l *Limiter[K]) lease(ctx context.Context, key K, full string, n int) (Deci
 	return l.direct(ctx, full, n)
 }
 
-// tries is how often a caller waits for a share in vain before it asks by itself.
+// tries is how often a caller waits in vain for a share before it asks Redis itself.
 const tries = 3
 
-// leave tells a trip that its caller has left, so that the calls are others', and reports false if the trip is over.
+// leave tells a trip that its caller has left, so that others get its calls. It reports false if the trip is over.
 func (e *lessee) leave(t *trip) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -90,7 +90,7 @@ func (e *lessee) leave(t *trip) bool {
 	return t.left
 }
 
-// begin returns what makes a trip for e, whose mutex is held.
+// begin returns a function that makes a trip for e, whose mutex the caller holds.
 func (l *Limiter[K]) begin(ctx context.Context, e *lessee, t *trip, now time.Time) func() {
 	e.endLocked(now)
 	want := e.wants.next(e.asked, now.Sub(e.since))
@@ -107,9 +107,9 @@ func (l *Limiter[K]) begin(ctx context.Context, e *lessee, t *trip, now time.Tim
 		if err == nil {
 			e.paidLocked(debts)
 			switch {
-			case reply[5] < 0: // others have all that may be out in shares
+			case reply[5] < 0: // others have all calls that may be out in shares
 				e.alone = now.Add(l.opt.Lease / 8)
-			case s.size > 0 && s.age(time.Now()) >= max(s.length, l.opt.Lease/8): // Redis is further away than a lease
+			case s.size > 0 && s.age(time.Now()) >= max(s.length, l.opt.Lease/8): // the round trip to Redis takes longer than a lease
 				e.alone = time.Now().Add(8 * l.opt.Lease)
 			}
 			if t.left && t.d.Allowed {
@@ -118,7 +118,7 @@ func (l *Limiter[K]) begin(ctx context.Context, e *lessee, t *trip, now time.Tim
 			}
 			e.share.Store(s)
 		} else if want > 0 {
-			e.debts = append(e.debts, debt{s.id, int64(l.opt.Limit), time.Now()}) // if Redis gave the share, it is nobody's
+			e.debts = append(e.debts, debt{s.id, int64(l.opt.Limit), time.Now()}) // if Redis gave the share, nobody uses it
 		}
 		e.trip = nil
 		e.mu.Unlock()
@@ -143,7 +143,7 @@ func (l *Limiter[K]) leaseArgs(n int, want int64, calls float64, id uint64, debt
 	return args
 }
 
-// bring makes a share of a reply, and the decision of the n calls that it was asked with.
+// bring makes a share from a reply, and returns the decision for the n calls that were asked for with it.
 func (l *Limiter[K]) bring(s *share, wants appetite, n int, reply []int64) Decision {
 	d := l.read(n, reply[:4])
 	room, size, length, others := max(reply[4], 0), max(reply[5], 0), time.Duration(reply[6])*time.Microsecond, reply[7] > 0

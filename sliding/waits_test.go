@@ -10,9 +10,9 @@ import (
 	"github.com/mayflycache/mayfly/sliding"
 )
 
-// What a refusal says is when calls fit, to the millisecond: who waits for so long, alone, is admitted. It is said of the calls that were asked for, whatever
-// the trip asked for that the process refuses by.
-func TestWhoWaitsIsAdmitted(t *testing.T) {
+// A refusal says to the millisecond when its calls will fit: a single caller that waits that long is admitted. It says so for the requested calls,
+// even if the process refuses because of a trip for another number.
+func TestAWaiterIsAdmitted(t *testing.T) {
 	for kind, o := range windows {
 		for _, lease := range []time.Duration{0, 200 * time.Millisecond} {
 			t.Run(kind+" "+lease.String(), func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestWhoWaitsIsAdmitted(t *testing.T) {
 					for _, n := range []int{limit/2 + 1, 1, limit / 4, limit} {
 						for allow(max(allow(0).Remaining, 1)).Allowed {
 						}
-						allow(3) // if the process refuses by a trip, it was not for n
+						allow(3) // if the process refuses because of a trip, that was not for n
 						d := allow(n)
 						if d.Allowed {
 							t.Fatalf("%d calls were admitted beyond the limit", n)

@@ -23,7 +23,7 @@ func (s *Store[K, V]) Create(ctx context.Context, key K, v V) error {
 	})
 }
 
-// Life is how long one value lives, if not as long as the others.
+// Life is how long one value lives, if it differs from the others.
 type Life struct {
 	// TTL is how long the value lives without being used; each access renews it. At most Namespace.MaxTTL; zero is Namespace.TTL.
 	TTL time.Duration
@@ -58,10 +58,10 @@ func (s *Store[K, V]) SetFor(ctx context.Context, key K, v V, l Life) error {
 	})
 }
 
-// encodeFor is encode of a value with a life that was checked.
+// encodeFor is encode for a value whose life has been checked.
 func (s *Store[K, V]) encodeFor(v V, l Life) ([]byte, error) {
 	if s.room.MaxTTL == 0 {
-		return nil, errors.New("Namespace.MaxTTL is zero, so no value has a life of its own: set it to the longest that one may be given")
+		return nil, errors.New("Namespace.MaxTTL is zero, so no value has a life of its own: set it to the longest life that a value may be given")
 	}
 	if l.TTL != 0 {
 		if err := s.room.CheckTTL("Life.TTL", l.TTL); err != nil {
@@ -80,21 +80,21 @@ func (s *Store[K, V]) encodeFor(v V, l Life) ([]byte, error) {
 	return s.encode(v, l)
 }
 
-// create writes rec where nothing is.
+// create writes rec if the key does not exist.
 func (s *Store[K, V]) create(ctx context.Context, full string, rec []byte, age mode) error {
 	defer s.wrote(ctx, full)()
 	if s.scripted() {
 		return s.write(ctx, full, rec, age)
 	}
 	err := sendonce.Write(ctx, s.redis, full, "set", full, rec, "px", s.ttl, "nx")
-	if errors.Is(err, mayfly.ErrNotFound) { // its answer for what is there
+	if errors.Is(err, mayfly.ErrNotFound) { // SET NX answers nil if the key exists
 		return mayfly.ErrExists
 	}
 	return s.lookAfter(ctx, full, rec, err)
 }
 
-// lookAfter says what became of a write of rec. If its reply was lost, and rec is under its key, then it was done; and as it was sent
-// once, nothing of it is left that could still come. What has no id looks like the work of others: of that nobody knows.
+// lookAfter finds out whether rec was written. If the reply was lost and rec is under its key, it was written; and since it was sent
+// once, no copy of it can still arrive. A value without an id looks like another writer's, so its outcome stays unknown.
 func (s *Store[K, V]) lookAfter(ctx context.Context, full string, rec []byte, err error) error {
 	if !errors.Is(err, mayfly.ErrUnknownOutcome) || !hasID(rec) {
 		return err
@@ -106,14 +106,14 @@ func (s *Store[K, V]) lookAfter(ctx context.Context, full string, rec []byte, er
 	return err
 }
 
-// wrote makes the local tier forget full before a write, and what it returns tells the others after it.
+// wrote makes the local tier forget full before a write. The returned function tells the other processes after the write.
 func (s *Store[K, V]) wrote(ctx context.Context, full string) func() {
 	s.local.Forget(full)
 	return func() { s.local.Changed(ctx, full) }
 }
 
-// Set stores v under key, whatever is there, and gives it the whole TTL. The value's age, where [Options.MaxAge] counts
-// it, goes on, and so does a life of its own: to begin anew, Delete and Create, or SetFor. Of two concurrent Sets the later wins; to change a value by what it was,
+// Set stores v under key, whatever is there, and gives it the whole TTL. With [Options.MaxAge] the value keeps its age, and a life of its own
+// stays too: to start anew, Delete and Create, or SetFor. Of two concurrent Sets the later wins. To change a value depending on what it was,
 // use Update.
 func (s *Store[K, V]) Set(ctx context.Context, key K, v V) error {
 	return s.room.Do("set", key, func(full string) error {
@@ -125,7 +125,7 @@ func (s *Store[K, V]) Set(ctx context.Context, key K, v V) error {
 		if s.scripted() {
 			return s.write(ctx, full, rec, keep)
 		}
-		// GET, so that what is not a string is refused, not replaced.
+		// GET, so that Redis refuses to replace a value that is not a string.
 		err = sendonce.Write(ctx, s.redis, full, "set", full, rec, "px", s.ttl, "get")
 		if errors.Is(err, mayfly.ErrNotFound) { // nothing was there
 			return nil
@@ -134,17 +134,17 @@ func (s *Store[K, V]) Set(ctx context.Context, key K, v V) error {
 	})
 }
 
-// Update replaces the value of key by what change makes of it, and gives it the whole TTL. If somebody else changed it
-// meanwhile, change is called again with what they made of it, so no update is lost; it must not have other effects. An
-// error of change ends it, and nothing is stored. It returns what was stored, and mayfly.ErrNotFound if there is
+// Update replaces the value of key by the result of change, and gives it the whole TTL. If somebody else changed the value
+// meanwhile, Update calls change again with the new value, so no update is lost; change must not have other effects. An
+// error of change ends Update, and nothing is stored. Update returns what was stored, or mayfly.ErrNotFound if there is
 // nothing to change.
 //
-// If a reply was lost it is sent again, as each sending fails but where it finds what was read. If it then finds neither that nor its
-// own work, another write may have come after it, of which nobody knows: mayfly.ErrUnknownOutcome. (A plain value is sent once.)
+// If a reply was lost Update sends the write again, since each sending fails unless it finds what was read. If it then finds neither that nor its
+// own write, another write may have replaced its own, and the outcome is unknown: mayfly.ErrUnknownOutcome. (A plain value is sent once.)
 func (s *Store[K, V]) Update(ctx context.Context, key K, change func(V) (V, error)) (v V, err error) {
 	err = s.room.Do("update", key, func(full string) error {
 		if change == nil {
-			return errors.New("change is nil: give it a function that says what becomes of the value")
+			return errors.New("change is nil: give it a function that returns the new value")
 		}
 		for try := 0; ; try++ {
 			raw, err := s.ask1(ctx, full, "get", full)

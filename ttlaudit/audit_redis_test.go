@@ -97,7 +97,7 @@ func rules(line string) (args []any) {
 	return args
 }
 
-// What a dead master has is not covered, and the report says so; what the others have is.
+// The keys of a dead master are not covered, and the report says so. Those of the others are.
 func TestADeadMaster(t *testing.T) {
 	cluster := realredis.StartCluster(t, 3, 0, realredis.Options{Config: []string{"cluster-require-full-coverage no", "cluster-allow-reads-when-down yes"}})
 	rdb, ctx := cluster.Client(), t.Context()

@@ -15,7 +15,7 @@ var Proportion = proportion
 
 func Fits(pattern, key string) bool { return readPattern(pattern).fits(key) }
 
-// Total is what of keys take of which the sizes are some, and the interval.
+// Total estimates what all the keys take, of which sizes are a sample, with the interval.
 func Total(sizes []float64, of int64) *Estimate {
 	var m moments
 	for _, s := range sizes {

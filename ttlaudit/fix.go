@@ -18,7 +18,7 @@ import (
 
 // Plan says which keys without a TTL get one. It is explicit: Fix touches no other keys, and none at all without Apply.
 type Plan struct {
-	// Give are the patterns and their TTLs. The first pattern that fits a key counts, so put narrower ones before wider ones. A pattern
+	// Give lists the patterns and their TTLs. The first pattern that fits a key counts, so put narrower ones before wider ones. A pattern
 	// that can never count, because an earlier one fits all its keys, is an error.
 	Give []Give
 
@@ -80,7 +80,7 @@ type FixReport struct {
 	Moved    int64 `json:"moved"`    // to another master meanwhile, and counted nowhere else: run the fix again
 	Unknown  int64 `json:"unknown"`  // were to be given a TTL, and no answer came: they have it, get it, or do not. Run the fix again
 
-	// Gives is what became of the keys of each pattern, as in the plan.
+	// Gives says what happened to the keys of each pattern, in the plan's order.
 	Gives []struct {
 		Pattern string `json:"pattern"`
 		Matched int64  `json:"matched"`

@@ -104,7 +104,7 @@ func (c *endsAt) Err() error {
 	return nil
 }
 
-// Who ends a fix does not wait for the rest of a page: nothing of it is written.
+// A fix that is cancelled does not finish its page: nothing of the rest is written.
 func TestFixIsCancelledWithinAPage(t *testing.T) {
 	srv := redistest.Start(t)
 	fill(t, srv.Client(), 60)
@@ -121,7 +121,7 @@ func TestFixIsCancelledWithinAPage(t *testing.T) {
 	}
 }
 
-// What was sent without an answer is told of.
+// Writes that were sent without an answer are reported.
 func TestAFixWhoseReplyIsLost(t *testing.T) {
 	srv := redistest.Start(t)
 	fill(t, srv.Client(), 60)

@@ -200,7 +200,7 @@ func plainShape(part string) string {
 	return b.String()
 }
 
-// isWord reports that a part has nothing to look at, which is true of most.
+// isWord reports whether a part cannot look like an ID, which is true of most.
 func isWord(part string) bool {
 	return len(part) < longest && !strings.ContainsAny(part, `0123456789{*\`)
 }

@@ -31,7 +31,7 @@ func TestAFixLeavesNothingBehind(t *testing.T) {
 		if err == nil || r.Complete || r.Gives[0].Given != 0 {
 			t.Errorf("its reply was lost: %+v, %v", r, err)
 		}
-		// What was refused is sent again.
+		// A refused command is sent again.
 		srv.Client().Persist(t.Context(), "a:1")
 		srv.FailNext("pexpire", "LOADING Redis is loading the dataset in memory")
 		if r, err := ttlaudit.Fix(t.Context(), rdb, hourly); err != nil || r.Gives[0].Given != 1 {

@@ -142,11 +142,11 @@ var bounds = [...]time.Duration{
 	time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 28 * 24 * time.Hour, 365 * 24 * time.Hour,
 }
 
-// someFields is how many fields of a hash are asked for their TTLs.
+// someFields is how many fields of a hash the audit asks about.
 const someFields = 16
 
-// lookAtFields asks when some fields end, of the hashes whose size was asked for. A server without field TTLs, or one that does not allow
-// the question, is not asked again.
+// lookAtFields asks when some fields expire, in the hashes whose size was asked for. It does not ask a server again that has no field TTLs, or
+// does not allow the command.
 func (a *audit) lookAtFields(ctx context.Context, n *node, page []seen) error {
 	if a.Hashes.Unknown != "" {
 		return nil

@@ -16,7 +16,7 @@ type Report struct {
 	// Complete says that every server was walked to its end, or to its share of Options.Keys.
 	Complete bool `json:"complete"`
 
-	// Servers says of each server how far it was covered.
+	// Servers says how far each server was covered.
 	Servers []struct {
 		Addr    string `json:"addr"`
 		Keys    int64  `json:"keys"`            // keys looked at
@@ -68,14 +68,14 @@ type Report struct {
 		Bytes int64  `json:"bytes"`
 	} `json:"largest_no_ttl"`
 
-	// TTLs are the times left, the shortest first: how many keys have at most UpTo, and more than that of the entry before.
+	// TTLs groups keys by their remaining TTL, the shortest first: each entry counts those with at most UpTo, and more than the entry before.
 	TTLs []struct {
 		UpTo time.Duration // zero, in the last entry: any
 		Keys int64
 	} `json:"-"` // ttls, with up_to_seconds
 
-	// Hashes is what some fields of the hashes said whose size was asked for. A field's TTL is not the key's: a hash all of
-	// whose fields end is gone with the last of them, and still counts as a key without TTL.
+	// Hashes counts some fields of the hashes whose size was asked for. A field's TTL is not the key's: a hash whose fields all expire
+	// is gone with the last of them, and still counts as a key without TTL.
 	Hashes struct {
 		Looked      int64  `json:"looked_at"`
 		Fields      int64  `json:"fields"`

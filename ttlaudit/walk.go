@@ -108,7 +108,7 @@ type page struct {
 	next uint64   // cursor of the next page, 0 after the last
 }
 
-// pace of walkers where nothing is said.
+// The default pace of walkers.
 const (
 	defaultRate = 10_000
 	fullCount   = 1000

@@ -51,7 +51,7 @@ func (a Action) String() string {
 
 // Options say what the guard watches, and what it does. Prefixes is required.
 type Options struct {
-	// Prefixes are the prefixes of the keys that must have a TTL. Commands about other keys cost next to nothing.
+	// Prefixes lists the prefixes of the keys that must have a TTL. Commands about other keys cost next to nothing.
 	Prefixes []string
 
 	// Exempt are keys under the prefixes that need no TTL, as patterns of [path.Match]: "cache:config:*".

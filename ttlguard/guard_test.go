@@ -155,7 +155,7 @@ func TestCaller(t *testing.T) {
 	check("on a cluster", here(1))
 }
 
-// What WithTimeout returns has no hooks of the client's, and takes its own.
+// The clone that WithTimeout returns has none of the client's hooks, and accepts its own.
 func TestWithTimeout(t *testing.T) {
 	rdb, _, found := guarded(t, ttlguard.Options{})
 	hurried := rdb.WithTimeout(time.Second)
@@ -192,7 +192,7 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// What is not watched costs no allocation.
+// Commands that are not watched cost no allocation.
 func TestOthersCostNothing(t *testing.T) {
 	g, err := ttlguard.New(ttlguard.Options{Prefixes: []string{"cache:", "session:"}})
 	if err != nil {
@@ -221,7 +221,7 @@ func BenchmarkOther(b *testing.B) {
 	}
 }
 
-// A hook that goes on with nothing shows when it is mounted, not at the first command.
+// A hook without a next one is noticed when it is mounted, not at the first command.
 func TestHooksNil(t *testing.T) {
 	g := expect.Value(ttlguard.New(ttlguard.Options{Prefixes: []string{"cache:"}, Report: func(context.Context, ttlguard.Finding) {}}))(t)
 	expect.Panic(t, "ttlguard: DialHook got a nil hook", func() { g.DialHook(nil) })

@@ -49,7 +49,7 @@ func TestVerdicts(t *testing.T) {
 		"LMOVE a b LEFT RIGHT": "b depends", "EVAL s 2 a b c": "a depends, b depends",
 		"GET k": "", "TTL k": "", "LPOP k": "",
 
-		// What is sent together counts together.
+		// Commands sent together are judged together.
 		"RPUSH k v; EXPIRE k 5":                           "k safe",
 		"MULTI; RPUSH k v; LTRIM k 0 9; EXPIRE k 5; EXEC": "k safe",
 		"EXPIRE k 5; RPUSH k v":                           "k depends",
@@ -73,7 +73,7 @@ func TestVerdicts(t *testing.T) {
 		"SET a v EX 5; FLUSHALL; INCR a":                  "a depends",
 		"SET a v EX 0; INCR a":                            "a depends",
 
-		// What the server refuses is not done, and what it may refuse perhaps not.
+		// Commands that the server refuses are not done, and those that it may refuse are perhaps not done.
 		"SET k 1 EX 10 PX 10; INCR k":   "k depends",
 		"SET k 1 EX 10 KEEPTTL; INCR k": "k depends",
 		"SET k 1 NX XX EX 10; INCR k":   "k depends",

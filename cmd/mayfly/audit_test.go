@@ -88,7 +88,7 @@ func TestAuditFixes(t *testing.T) {
 	}
 }
 
-// An audit that was interrupted goes on where it was, and the state is removed at the end.
+// An interrupted audit continues where it was, and its state is removed at the end.
 func TestAuditResumes(t *testing.T) {
 	_, url := audited(t)
 	file := filepath.Join(t.TempDir(), "state")
@@ -179,7 +179,7 @@ func TestAuditComplainsInOneLine(t *testing.T) {
 	}
 }
 
-// What a real server's users may not do, and a cluster that lacks a master.
+// Users of a real server without some permissions, and a cluster that lacks a master.
 func TestAuditOfRealServers(t *testing.T) {
 	srv := realredis.Start(t, realredis.Options{})
 	for _, rule := range []string{"scan on >pw ~* +@all -scan", "memory on >pw ~* +@all -memory", "least on >pw ~* +scan +pttl +type"} {

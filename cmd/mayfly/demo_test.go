@@ -58,7 +58,7 @@ func TestTheDemoSurvivesItsRestart(t *testing.T) {
 	}
 }
 
-// A second one at the same time, or one without a place of its own, runs all the same.
+// A second demo at the same time, or one without a directory, still runs.
 func TestADemoThatKeepsNothing(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)

@@ -17,7 +17,7 @@ func usage(command, format string, args ...any) error {
 	return fmt.Errorf("%s: %s (%w)", command, fmt.Sprintf(format, args...), errUsage)
 }
 
-// flagSet is the flags of one command, and its page of help.
+// flagSet is the flags of one command, with its help page.
 type flagSet struct {
 	*flag.FlagSet
 	command   string

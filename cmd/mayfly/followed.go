@@ -77,7 +77,7 @@ func (f followed) follow(s *server.Server, j *journal.Journal, l net.Listener) (
 	return link, nil
 }
 
-// tellOfLink says once when the link is up, and each new problem, until ctx ends.
+// tellOfLink prints when the link comes up, and each new problem, until ctx ends.
 func tellOfLink(ctx context.Context, link *replica.Link, out io.Writer) {
 	for last := ""; ctx.Err() == nil; {
 		try, cancel := context.WithTimeout(ctx, time.Second)

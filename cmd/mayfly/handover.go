@@ -55,7 +55,7 @@ func handOver(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&to, "to", "", "the `URL` of the target, a Redis 7.0 or newer, or Valkey")
 	flags.StringVar(&h.reach, "reach", "", "`host:port` at which the target reaches the source, if it differs from that of --from")
 	flags.StringVar(&h.back, "reach-back", "", "`host:port` at which the source reaches the target, if it differs from that of --to")
-	flags.DurationVar(&h.pause, "pause", 30*time.Second, "how long writes may be held back at most; then they go on at the source, whatever the state of the handover")
+	flags.DurationVar(&h.pause, "pause", 30*time.Second, "how long writes may be held back at most; then they continue at the source, whatever the state of the handover")
 	flags.DurationVar(&h.within, "within", 10*time.Minute, "how long the target may take to copy everything")
 	flags.IntVar(&h.sample, "sample", 1000, "the `number` of keys in each database whose deadlines are compared")
 	flags.BoolVar(&h.overwrite, "overwrite", false, "allow a target that holds keys, and discard them")
@@ -97,7 +97,7 @@ func (h *handover) run(ctx context.Context) error {
 	for i, step := range steps {
 		err := step(ctx)
 		if err == nil && i == 0 && h.dry {
-			fmt.Fprintln(h.out, "mayfly: nothing was changed: leave --dry-run out to do it")
+			fmt.Fprintln(h.out, "mayfly: nothing was changed: leave --dry-run out to hand over")
 			return nil
 		}
 		if err != nil {
@@ -134,7 +134,7 @@ func (h *handover) ask(ctx context.Context, rdb *redis.Client, what string) (*si
 		}
 		var keys, expires int
 		fmt.Sscanf(text, "keys=%d,expires=%d", &keys, &expires)
-		s.keys[name], s.total = fmt.Sprintf("%d keys, %d with an end", keys, expires), s.total+keys
+		s.keys[name], s.total = fmt.Sprintf("%d keys, %d with a TTL", keys, expires), s.total+keys
 	}
 	return s, nil
 }
@@ -161,7 +161,7 @@ func (h *handover) look(ctx context.Context) error {
 		case field(s.info, "role") == "slave":
 			return fmt.Errorf("%s is a replica of %s:%s: give its master, or promote it first", s.name, field(s.info, "master_host"), field(s.info, "master_port"))
 		case field(s.info, "cluster_enabled") == "1":
-			return fmt.Errorf("%s is a node of a cluster, which takes no data this way", s.name)
+			return fmt.Errorf("%s is a node of a cluster, which cannot receive data this way", s.name)
 		}
 	}
 	switch memory, room := from.number("used_memory"), to.number("maxmemory"); {
@@ -224,12 +224,12 @@ func (h *handover) attach(ctx context.Context) error {
 		addr = h.fromOptions.Addr
 	}
 	h.before = h.to.ConfigGet(ctx, "master[au]*").Val()
-	h.attached, h.reached = true, "the target was told to follow, and whether it does is unknown"
+	h.attached, h.reached = true, "the target was told to follow, but it is unknown whether it does"
 	if err := follow(ctx, h.to, addr, h.fromOptions); err != nil {
 		return fmt.Errorf("the target cannot be told to follow: %w", err)
 	}
 	h.say("the target follows %s", addr)
-	h.reached = "the target was told to follow, and has not got everything"
+	h.reached = "the target was told to follow, but does not have everything yet"
 	began := time.Now()
 	told := began
 	return h.poll(ctx, h.within, func(ctx context.Context) (bool, error) {
@@ -242,14 +242,14 @@ func (h *handover) attach(ctx context.Context) error {
 		}
 		if time.Since(told) > 2*time.Second {
 			told = time.Now()
-			state := "has no connection to " + addr + ": can it reach that? --reach says another, and its log says more"
+			state := "has no connection to " + addr + ": can it reach that address? Give another with --reach; the target's log says more"
 			if field(s.info, "master_sync_in_progress") == "1" {
 				state = "is being sent the data: " + field(s.info, "master_sync_read_bytes") + " bytes so far"
 			}
 			h.say("after %v the target %s", time.Since(began).Round(time.Second), state)
 		}
 		return false, nil
-	}, "the target was not in step within "+h.within.String()+": can it reach "+addr+"? --reach says another address")
+	}, "the target was not in step within "+h.within.String()+": can it reach "+addr+"? Give another address with --reach")
 }
 
 // poll calls done until it succeeds or fails, ctx ends, or the time is up, whose error is late.
@@ -290,12 +290,12 @@ func (h *handover) behind(ctx context.Context) (int64, error) {
 
 // catchUp waits until the target is nearly in step, so that writes are held back only briefly.
 func (h *handover) catchUp(ctx context.Context) error {
-	h.reached = "the target had got everything once, and follows"
+	h.reached = "the target has received everything once, and follows"
 	const near = 1 << 20
 	return h.poll(ctx, h.within, func(ctx context.Context) (bool, error) {
 		n, err := h.behind(ctx)
 		return n < near, err
-	}, "the target stays behind the writes of the source")
+	}, "the target does not keep up with the writes to the source")
 }
 
 // hold pauses writes to the source and waits until the target has applied all earlier ones.
@@ -304,7 +304,7 @@ func (h *handover) hold(ctx context.Context) error {
 	if err := h.from.Do(ctx, "CLIENT", "PAUSE", h.pause.Milliseconds(), "WRITE").Err(); err != nil {
 		return fmt.Errorf("CLIENT PAUSE at the source: %w", err)
 	}
-	h.reached = "writes to the source waited, and the target was promoted not yet"
+	h.reached = "writes to the source were held back, and the target was not promoted yet"
 	return h.poll(ctx, h.pause/4, func(ctx context.Context) (bool, error) {
 		n, err := h.behind(ctx)
 		return n <= 0, err

@@ -182,7 +182,7 @@ func TestHandOverGivesUp(t *testing.T) {
 		{"too small", []string{"--to", "redis://" + small}, 1, "(maxmemory), but the data takes"},
 		{"a cluster", []string{"--to", "redis://" + cluster}, 1, "is a node of a cluster"},
 		{"cannot be reached", []string{"--to", "redis://" + other, "--reach", nobody, "--within", "1s"}, 1,
-			"not in step within 1s: can it reach " + nobody + "? --reach says another address. So far: the target was told to follow, and has not got everything. The source takes writes"},
+			"not in step within 1s: can it reach " + nobody + "? Give another address with --reach. So far: the target was told to follow, but does not have everything yet. The source takes writes"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			flags := append(from, test.flags...)
@@ -207,8 +207,8 @@ func TestHandOverGivesUp(t *testing.T) {
 		p := proxy.Start(t, fresh)
 		p.CutBefore("replicaof", "")
 		out, code := handing(t, append(from, "--to", "redis://"+p.Addr())...)
-		if code != 1 || !strings.Contains(out, "So far: the target was told to follow, and whether it does is unknown. The source takes writes") ||
-			!strings.HasSuffix(out, "The target follows it no more, and holds no keys\n") {
+		if code != 1 || !strings.Contains(out, "So far: the target was told to follow, but it is unknown whether it does. The source takes writes") ||
+			!strings.HasSuffix(out, "The target no longer follows it, and holds no keys\n") {
 			t.Errorf("exit %d: %s", code, out)
 		}
 	})

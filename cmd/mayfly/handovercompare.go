@@ -43,7 +43,7 @@ func (h *handover) compare(ctx context.Context) error {
 		}
 		compared += n
 	}
-	h.say("%d keys are there, and the ends of %d that were looked at are the same", from.total, compared)
+	h.say("the target has all %d keys, and the deadlines of the %d compared keys are the same", from.total, compared)
 	return nil
 }
 
@@ -72,7 +72,7 @@ func (h *handover) compareEnds(ctx context.Context, db int) (n int, err error) {
 		}
 		for i, key := range keys {
 			if ended := want[i] > 0 && want[i] <= time.Now().UnixMilli() || want[i] == -2; got[i] != want[i] && !ended {
-				return n, fmt.Errorf("key %q of database %d ends at %d at the source and at %d at the target (unix ms; -1: never, -2: it is not there)", key, db, want[i], got[i])
+				return n, fmt.Errorf("key %q of database %d ends at %d at the source and at %d at the target (unix ms; -1: never, -2: the key does not exist)", key, db, want[i], got[i])
 			}
 		}
 		n += len(keys)

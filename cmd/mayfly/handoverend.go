@@ -16,13 +16,13 @@ func (h *handover) promote(ctx context.Context) error {
 	err := h.poll(ctx, h.pause/4, func(ctx context.Context) (bool, error) {
 		n, err := h.behind(ctx)
 		return n <= 0, err
-	}, "the target did not get what was written since the comparison")
+	}, "the target did not receive what was written since the comparison")
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.pause/2)
 	defer cancel()
-	h.reached = "the target was told REPLICAOF NO ONE, and whether it did that is unknown: look at its ROLE. Nothing that your program wrote is there alone"
+	h.reached = "the target was told REPLICAOF NO ONE, but it is unknown whether it obeyed: look at its ROLE. Everything that your program wrote is also at the source"
 	if err := h.to.Do(ctx, "REPLICAOF", "NO", "ONE").Err(); err != nil {
 		return fmt.Errorf("REPLICAOF NO ONE at the target: %w", err)
 	}
@@ -56,13 +56,13 @@ func (h *handover) finish(ctx context.Context) error {
 	var failed error
 	if err := follow(ctx, h.from, addr, h.toOptions); err != nil {
 		h.say("the target is promoted")
-		failed = fmt.Errorf("the source cannot follow it (%w): its writes wait for %v and then go on THERE, where nobody will find them", err, h.pause)
+		failed = fmt.Errorf("the source cannot follow it (%w): its writes wait for %v and then continue THERE, where nobody will find them", err, h.pause)
 	} else {
 		h.unpause(ctx)
 		failed = h.linked(ctx, addr)
 	}
-	h.say("your program's line is from now on:\n\n\trdb := redis.NewClient(&redis.Options{Addr: %q})\n", h.toOptions.Addr)
-	h.say("stop the source when nothing asks it any more")
+	h.say("from now on your program's line is:\n\n\trdb := redis.NewClient(&redis.Options{Addr: %q})\n", h.toOptions.Addr)
+	h.say("stop the source once nothing uses it any more")
 	if failed != nil {
 		return exit{fmt.Errorf("handover: done, but %w", failed), exitPartial}
 	}
@@ -79,7 +79,7 @@ func (h *handover) linked(ctx context.Context, addr string) error {
 		}
 		syncs = field(s.info, "master_sync_in_progress") == "1"
 		return field(s.info, "master_link_status") == "up", nil
-	}, "the source cannot reach "+addr+": its reads stay as they are; REPLICAOF it to the right one")
+	}, "the source cannot reach "+addr+": its reads stay as they are; send it REPLICAOF with the right address")
 	switch {
 	case err == nil:
 		h.say("the target is promoted. The source follows it now: writes there are refused with READONLY, reads see what the target has")
@@ -120,13 +120,13 @@ func (h *handover) giveUp(ctx context.Context) string {
 		}
 	}
 	h.restore(ctx)
-	text += "The source takes writes, and is what it was. "
+	text += "The source takes writes, as before. "
 	if err := h.to.Do(ctx, "REPLICAOF", "NO", "ONE").Err(); err != nil {
 		return text + fmt.Sprintf("The target could not be told to stop following it (%v): send it REPLICAOF NO ONE", err)
 	}
-	text += "The target follows it no more, and "
+	text += "The target no longer follows it, and "
 	if to, err := h.ask(ctx, h.to, "target"); err == nil && to.total == 0 {
 		return text + "holds no keys"
 	}
-	return text + "keeps what it has got: give --overwrite the next time"
+	return text + "keeps what it has received: give --overwrite next time"
 }

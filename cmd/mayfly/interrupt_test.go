@@ -88,7 +88,7 @@ func TestToldToEndWhileRedisHangs(t *testing.T) {
 	}
 }
 
-// What a command clears up on a Redis that hangs is given up soon.
+// A command soon gives up cleaning up on a Redis that hangs.
 func TestToldToEndInTheMiddle(t *testing.T) {
 	t.Parallel()
 	srv := redistest.Start(t)

@@ -83,7 +83,7 @@ func (r *reached) open(ctx context.Context) error {
 	return nil
 }
 
-// field returns a field of what INFO says; empty if it lacks it. (go-redis's InfoMap panics where a proxy leaves out the headings.)
+// field returns a field of INFO's text; empty if it is missing. (go-redis's InfoMap panics where a proxy leaves out the headings.)
 func field(info, name string) string {
 	for line := range strings.Lines(info) {
 		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {

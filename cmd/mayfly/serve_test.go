@@ -177,7 +177,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-func TestServeTellsWhomItTurnsAway(t *testing.T) {
+func TestServeSaysThatItRefusesOtherHosts(t *testing.T) {
 	const turned = "connections from other hosts are refused"
 	for _, c := range []struct {
 		flags []string

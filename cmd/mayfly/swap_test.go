@@ -123,7 +123,7 @@ func TestSwapTellsWhatDiffers(t *testing.T) {
 		}
 	}
 	if strings.Contains(out.String(), "TestMany/one in") {
-		t.Errorf("a test is told twice:\n%s", &out)
+		t.Errorf("a test is reported twice:\n%s", &out)
 	}
 	if all := strings.Join(*asked, "\n"); !strings.Contains(all, "get github.com/mayflycache/mayfly@v1.2.3") || !strings.Contains(all, "mod tidy") {
 		t.Errorf("asked go for\n%s", all)
@@ -172,7 +172,7 @@ func TestSwapInAMonorepo(t *testing.T) {
 	}
 }
 
-// What needs miniredis itself keeps it, also when the module is changed.
+// Tests that need miniredis itself keep it, even if the module is changed.
 func TestSwapLeavesWhatItSays(t *testing.T) {
 	root := inModule(t)
 	var out bytes.Buffer
@@ -220,7 +220,7 @@ func TestSwapGoesOnAfterAPanic(t *testing.T) {
 	}
 }
 
-// A package that does not compile is told once for each test, with the compiler's words.
+// A package that does not compile is reported once for each test, with the compiler's words.
 func TestSwapExplains(t *testing.T) {
 	for said, row := range map[string]string{
 		`a_test.go:9: srv.Server undefined (type *redistest.Server has no field or method Server)`:            "miniredis's own server",

@@ -82,7 +82,7 @@ func rewriteModule(root string, but map[string]bool) (changed []string, err erro
 	return changed, err
 }
 
-// rewrite replaces the imports of miniredis in a file and returns how many there were. The file goes on calling the package by the same name, and
+// rewrite replaces the imports of miniredis in a file and returns how many there were. The file still calls the package by the same name, and
 // all other bytes stay. A file that does not parse as Go has no imports.
 func rewrite(source []byte) (after []byte, n int) {
 	fset := token.NewFileSet()

@@ -29,7 +29,7 @@ func (s *swapping) modFileOf(ctx context.Context, dir string) (m modFile, err er
 	return m, nil
 }
 
-// hasDouble reports whether the module says itself which mayfly it uses.
+// hasDouble reports whether the module itself says which mayfly it uses.
 func (m modFile) hasDouble() bool {
 	return slices.ContainsFunc(m.Require, func(r modVersion) bool { return r.Path == doubleModule }) ||
 		slices.ContainsFunc(m.Replace, func(r struct{ Old, New modVersion }) bool { return r.Old.Path == doubleModule })

@@ -77,7 +77,7 @@ func parseResults(out []byte) results {
 	return r
 }
 
-// A reason explains a difference: where what a test wrote matches, a row of docs/testing.md says why.
+// A reason explains a difference: if a test's output matches, a row of docs/testing.md says why.
 type reason struct {
 	when *regexp.Regexp
 	row  string // words of the page
@@ -98,7 +98,7 @@ var reasons = []reason{
 	{regexp.MustCompile(`(?s)ERR |WRONGTYPE|NOAUTH|WRONGPASS|MOVED|CROSSSLOT|EXECABORT|syntax error`), "Replies are Redis's", "the test expects what only miniredis answers"},
 }
 
-// explain returns the reason for what a test wrote.
+// explain returns the reason that matches a test's output.
 func explain(said string) (reason, bool) {
 	at := slices.IndexFunc(reasons, func(r reason) bool { return r.when.MatchString(said) })
 	if at < 0 {

@@ -7,11 +7,11 @@ type article struct {
 	Text  string `json:"text"`
 }
 
-// articles stands for a database that is slow and that all processes share. Version counts its changes.
+// articles stands for a slow database that all processes share. Version counts its changes.
 type articles struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	byID    map[int]article
-	changed map[int]int // the version in which an article was written
+	changed map[int]int // the version in which each article was last written
 	version int
 	asked   int // how often anything was read
 }

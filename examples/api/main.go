@@ -1,4 +1,4 @@
-// Api serves articles as JSON, by chi, behind a cache that all its processes share.
+// Api serves articles as JSON, with chi, behind a cache that all its processes share.
 //
 //	REDIS_URL=redis://localhost:6379 API_TOKEN=secret go run ./api
 //
@@ -6,9 +6,9 @@
 //	curl -i localhost:8080/articles/1        # Cache-Status says: hit
 //	curl -i -X PUT -H 'Authorization: Bearer secret' -d '{"title": "Mayflies", "text": "..."}' localhost:8080/articles/1
 //
-// A route says by Cache-Control how long its answer is good, and by Cache-Tag what it is made of. Who changes an article purges its
-// tags, and everything made of it is made anew. Redis is no condition: while it is away the routes answer by themselves, and
-// only a change, which could not be told to the other processes, is refused.
+// A route's Cache-Control says how long its answer is good, and its Cache-Tag says what the answer is made of. A handler that changes an article
+// purges the article's tags, and everything made of it is made again. The API does not depend on Redis: without it the routes still answer.
+// Only changes are refused, because the other processes could not be told.
 package main
 
 import (
@@ -70,7 +70,7 @@ func run(ctx context.Context, redisURL, token string) error {
 	return errors.Join(server.Shutdown(ending), cache.Close(ending))
 }
 
-// newCache returns a cache of the API's answers. A request waits for Redis for redisTimeout at most; zero is 150 ms.
+// newCache returns a cache of the API's answers. A request waits for Redis no longer than redisTimeout; zero is 150 ms.
 func newCache(rdb redis.UniversalClient, redisTimeout time.Duration) (*httpcache.Cache, error) {
 	return httpcache.New(mayfly.Namespace[string, []byte]{Name: "api", Redis: rdb, Prefix: "api:http:", TTL: 24 * time.Hour}, httpcache.Options{
 		AnyHost: true, DropQuery: []string{"utm_*"}, // one API, whatever it is called

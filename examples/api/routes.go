@@ -13,8 +13,8 @@ import (
 	"github.com/mayflycache/mayfly/httpcache"
 )
 
-// newAPI returns the routes behind the cache. The cache is outside of the router: a hit then costs no routing, and a renewal in the
-// background, which goes on when its request is over, does not meet what the router keeps in a request's context.
+// newAPI returns the routes behind the cache. The cache is outside of the router, so a hit costs no routing. A background renewal outlives
+// its request, and so must not use what the router keeps in the request's context.
 func newAPI(a *articles, cache *httpcache.Cache, token string) http.Handler {
 	r := chi.NewRouter()
 	r.Use(middleware.Recoverer)
@@ -24,11 +24,11 @@ func newAPI(a *articles, cache *httpcache.Cache, token string) http.Handler {
 	return cache.Handler(r)
 }
 
-// fresh is what the answers that may be shared say: caches in front of us and this one may keep them for ten minutes, and serve
-// them for another one while they fetch the next; browsers ask each time, by the ETag.
+// fresh is the Cache-Control of answers that may be shared. This cache, and caches in front of it, may keep them for ten minutes, and serve
+// them for one more while they fetch the next. Browsers ask each time, with the ETag.
 const fresh = "max-age=0, s-maxage=600, stale-while-revalidate=60"
 
-// list answers with the titles, and is made anew when any article changes.
+// list answers with the titles. It is made again when any article changes.
 func (a *articles) list(w http.ResponseWriter, r *http.Request) {
 	titles, version := a.titles()
 	w.Header().Set("Cache-Tag", "articles")
@@ -51,7 +51,7 @@ func (a *articles) show(w http.ResponseWriter, r *http.Request) {
 	reply(w, version, one)
 }
 
-// replace stores an article, and then purges what was made of the one before. A PUT can be repeated: who is told that the purge
+// replace stores an article, and then purges what was made of the old one. A PUT can be repeated: a client that is told that the purge
 // failed sends it again.
 func (a *articles) replace(cache *httpcache.Cache) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -66,7 +66,7 @@ func (a *articles) replace(cache *httpcache.Cache) http.HandlerFunc {
 		}
 		a.put(id, next)
 		if err := cache.Purge(r.Context(), httpcache.Target{Tag: "articles"}, httpcache.Target{Tag: tag(id)}); err != nil {
-			http.Error(w, "stored, but others may still see the article before: send it again", http.StatusServiceUnavailable)
+			http.Error(w, "stored, but others may still see the old article: send it again", http.StatusServiceUnavailable)
 			return
 		}
 		w.WriteHeader(http.StatusNoContent)
@@ -82,7 +82,7 @@ func reply(w http.ResponseWriter, version int, body any) {
 	json.NewEncoder(w).Encode(body)
 }
 
-// bearer lets those pass who know the token. What they ask for is never stored for others.
+// bearer lets requests with the token pass. Answers to them are never stored for others.
 func bearer(token string) func(http.Handler) http.Handler {
 	want := []byte("Bearer " + token)
 	return func(next http.Handler) http.Handler {

@@ -14,7 +14,7 @@ import (
 	"github.com/mayflycache/mayfly/jitter"
 )
 
-// product is a row of the table, and what is cached of it.
+// product is a row of the table, and the form in which it is cached.
 type product struct {
 	ID    int64  `json:"id"`
 	Name  string `json:"name"`
@@ -27,13 +27,13 @@ var (
 	errSoldOut = errors.New("not enough in stock")
 )
 
-// catalogue is the products: the database has the truth, the cache copies.
+// catalogue is the products: the database has the truth, the cache has copies.
 type catalogue struct {
 	db    *pgxpool.Pool
 	cache *cacheaside.Cache[int64, product]
 }
 
-// newCatalogue returns the products of db. A call waits for Redis for redisTimeout at most; zero is 150 ms.
+// newCatalogue returns the products of db. A call waits for Redis no longer than redisTimeout; zero is 150 ms.
 func newCatalogue(db *pgxpool.Pool, rdb redis.UniversalClient, redisTimeout time.Duration) (*catalogue, error) {
 	c := &catalogue{db: db}
 	products := mayfly.Namespace[int64, product]{
@@ -46,13 +46,13 @@ func newCatalogue(db *pgxpool.Pool, rdb redis.UniversalClient, redisTimeout time
 	var err error
 	c.cache, err = cacheaside.New(products, c.query, cacheaside.Options{
 		NotFound:     func(err error) bool { return errors.Is(err, pgx.ErrNoRows) },
-		MissTTL:      time.Minute, // who asks for numbers that there are not asks the database once a minute
+		MissTTL:      time.Minute, // requests for a number that does not exist reach the database once a minute
 		RedisTimeout: redisTimeout,
 	})
 	return c, err
 }
 
-// product returns the product of this number: the cached copy, or else the row.
+// product returns the product with this number: the cached copy, or else the row.
 func (c *catalogue) product(ctx context.Context, id int64) (product, error) {
 	p, err := c.cache.Get(ctx, id)
 	if errors.Is(err, mayfly.ErrNotFound) {
@@ -67,7 +67,7 @@ func (c *catalogue) query(ctx context.Context, id int64) (p product, err error) 
 	return p, err
 }
 
-// reprice gives a product another price. When it has returned nil, this process shows no older one, and none is stored again.
+// reprice changes a product's price. After it returned nil, this process shows no older price, and none is stored again.
 func (c *catalogue) reprice(ctx context.Context, id, cents int64) error {
 	return c.change(ctx, id, func(tx pgx.Tx) error {
 		done, err := tx.Exec(ctx, "UPDATE products SET cents = $2 WHERE id = $1", id, cents)
@@ -78,7 +78,7 @@ func (c *catalogue) reprice(ctx context.Context, id, cents int64) error {
 	})
 }
 
-// order sells so many of a product, and returns what is left. The row decides that, never a copy of it.
+// order sells a quantity of a product, and returns the remaining stock. The row decides, never a copy of it.
 func (c *catalogue) order(ctx context.Context, id int64, quantity int) (left int, err error) {
 	err = c.change(ctx, id, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, "SELECT stock FROM products WHERE id = $1 FOR UPDATE", id).Scan(&left)
@@ -100,19 +100,19 @@ func (c *catalogue) order(ctx context.Context, id int64, quantity int) (left int
 	return left, err
 }
 
-// change commits what write does, and then deletes the copy. In the other order a reader who comes between the two would read
-// the old row, and store it for the TTL.
+// change commits what write does, and then deletes the copy. In the opposite order a reader that comes in between would read
+// the old row and store it for the TTL.
 //
-// The copy is deleted also if the commit failed: its reply may be what was lost, and to delete too much costs one query. It is
-// deleted also if the caller has left meanwhile. And if Redis cannot be reached, the change was made all the same: the cache
-// remembers the key, does not trust it until then, and deletes it when Redis is back, so that is no error of the change.
+// It deletes the copy even if the commit failed: perhaps only the reply was lost, and an unnecessary deletion costs one query. It also
+// deletes the copy if the caller has left meanwhile. If Redis cannot be reached, the change was made nevertheless: the cache
+// remembers the key, does not trust it in the meantime, and deletes it when Redis is back. So that is not an error of the change.
 func (c *catalogue) change(ctx context.Context, id int64, write func(pgx.Tx) error) error {
 	err := pgx.BeginFunc(ctx, c.db, write)
 	_ = c.cache.Delete(context.WithoutCancel(ctx), id)
 	return err
 }
 
-// createTables makes what a new database lacks.
+// createTables creates the tables in a new database.
 func createTables(ctx context.Context, db *pgxpool.Pool) error {
 	_, err := db.Exec(ctx, `
 		CREATE TABLE IF NOT EXISTS products (

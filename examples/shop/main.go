@@ -6,10 +6,10 @@
 //	curl -X PUT -d '{"cents": 1999}' localhost:8080/products/1/price
 //	curl -X POST -d '{"quantity": 2}' localhost:8080/products/1/orders
 //
-// Without REDIS_URL it keeps its copies in its own memory, on the embedded engine; another process is then not told of its changes.
+// Without REDIS_URL it keeps its copies in its own memory, in the embedded engine; other processes then do not learn of its changes.
 //
-// What it shows is catalogue.go: a change is committed, and then the cached copy is deleted. The order matters, and the test
-// shows both: two writers and many readers, none of whom is ever left with an old price.
+// catalogue.go is the part to read: it commits a change, and then deletes the cached copy. The order matters, as the test
+// shows with two writers and many readers: no reader is ever left with an old price.
 package main
 
 import (
@@ -78,7 +78,7 @@ func run(ctx context.Context) error {
 	}
 }
 
-// connect returns a client of the Redis at url, or of the embedded engine if there is none, and what ends it.
+// connect returns a client of the Redis at url, or of the embedded engine if url is empty, and a function that closes it.
 func connect(ctx context.Context, url string) (rdb redis.UniversalClient, stop func(), err error) {
 	if url == "" {
 		db, err := embedded.Open(embedded.Options{MaxMemory: 64 << 20, Policy: "allkeys-lru"})
@@ -95,7 +95,7 @@ func connect(ctx context.Context, url string) (rdb redis.UniversalClient, stop f
 	return client, func() { client.Close() }, nil
 }
 
-// within gives what ends something ten seconds to do so.
+// within gives end ten seconds.
 func within(end func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

@@ -36,7 +36,7 @@ func read(r *http.Request, body any) error {
 	return json.NewDecoder(http.MaxBytesReader(nil, r.Body, 1<<10)).Decode(body)
 }
 
-// answer makes a handler of what a route does with a product's number.
+// answer makes a handler from a route's function of a product's number.
 func answer(do func(r *http.Request, id int64) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
@@ -54,7 +54,7 @@ func answer(do func(r *http.Request, id int64) (any, error)) http.HandlerFunc {
 			http.Error(w, "no such product", http.StatusNotFound)
 		case errors.Is(err, errSoldOut):
 			http.Error(w, "not enough in stock", http.StatusConflict)
-		case err != nil: // the database, as Redis is no condition
+		case err != nil: // the database: the shop does not depend on Redis
 			http.Error(w, "try again later", http.StatusServiceUnavailable)
 		case body == nil:
 			w.WriteHeader(http.StatusNoContent)

@@ -1,9 +1,9 @@
-// Worker fetches the URLs that it reads, one a line, and asks no host more often than agreed, however many workers there are.
+// Worker fetches the URLs that it reads, one per line, and sends no host more requests than agreed, however many workers there are.
 //
 //	REDIS_URL=redis://localhost:6379 go run ./worker -limit 5 -window 1s < urls
 //
-// Start as many as you like, on as many machines: they count in the same Redis. While Redis cannot be asked nobody knows what the
-// others do, and so nothing is fetched.
+// Start as many as you like, on as many machines: they count in the same Redis. While Redis cannot be reached, nobody knows what the
+// others do, so nothing is fetched.
 package main
 
 import (
@@ -54,7 +54,7 @@ func run(ctx context.Context, limit int, window time.Duration, parallel int) err
 	return w.run(ctx, lines(ctx, os.Stdin), parallel)
 }
 
-// lines sends the lines of r, until there are no more or ctx ends.
+// lines sends the lines of r until there are no more or ctx ends.
 func lines(ctx context.Context, r io.Reader) <-chan string {
 	all := make(chan string)
 	go func() {
@@ -74,7 +74,7 @@ func lines(ctx context.Context, r io.Reader) <-chan string {
 	return all
 }
 
-// fetch prints what a URL answers.
+// fetch prints the answer of a URL.
 func fetch(ctx context.Context, client *http.Client, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/mayflycache/mayfly/sliding"
 )
 
-// newLimits returns what all workers count in: each host has so many calls in any window. A counter ends with its window, so
-// hosts that are done leave nothing behind.
+// newLimits returns the limiter in which all workers count: each host may get this many requests in any window. A counter ends with its window, so
+// finished hosts leave nothing behind.
 func newLimits(rdb redis.UniversalClient, limit int, window time.Duration) (*sliding.Limiter[string], error) {
 	return sliding.NewLimiter(mayfly.Namespace[string, int64]{
 		Name: "hosts", Redis: rdb, Prefix: "worker:host:", TTL: window,
@@ -26,11 +26,11 @@ func newLimits(rdb redis.UniversalClient, limit int, window time.Duration) (*sli
 type worker struct {
 	limits *sliding.Limiter[string]
 	fetch  func(ctx context.Context, url string) error
-	tell   func(error) // what goes wrong, and does not end the work
+	tell   func(error) // receives errors that do not end the work
 }
 
-// run fetches URLs, so many at once, until there are no more or ctx ends; then it returns ctx's error. A URL that cannot be fetched
-// is told, and the next one is taken. Who waits for a host's turn is one of those many.
+// run fetches URLs, this many in parallel, until there are no more or ctx ends; then it returns ctx's error. It reports a URL that cannot be
+// fetched, and continues with the next. A URL that waits for its host's turn counts as one of those in parallel.
 func (w worker) run(ctx context.Context, urls <-chan string, parallel int) error {
 	if parallel < 1 {
 		return fmt.Errorf("at least one URL must be fetched at once, got %d", parallel)
@@ -71,7 +71,7 @@ func (w worker) take(ctx context.Context, address string) error {
 	return w.fetch(ctx, address)
 }
 
-// turn returns when a host may be asked, or ctx has ended.
+// turn returns when a host may be asked, or when ctx has ended.
 func (w worker) turn(ctx context.Context, host string) error {
 	const short, long = 100 * time.Millisecond, 10 * time.Second
 	for patience := short; ; {
@@ -82,11 +82,11 @@ func (w worker) turn(ctx context.Context, host string) error {
 		wait := d.RetryAfter
 		if err == nil {
 			patience = short
-		} else { // also mayfly.ErrUnknownOutcome: if that call was counted, one less than the limit is made
+		} else { // also for mayfly.ErrUnknownOutcome: if that call was counted, the worker makes one request less than the limit
 			w.tell(err)
 			wait, patience = patience, min(2*patience, long)
 		}
-		wait += rand.N(wait/10 + time.Millisecond) // so that those who wait for the same do not ask at the same time
+		wait += rand.N(wait/10 + time.Millisecond) // so that those waiting for the same window do not all ask at once
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

@@ -16,7 +16,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// What is refused is sent six times, in about a quarter of a second, and no longer than the caller waits.
+// A refused command is sent six times, in about a quarter of a second, and no longer than the caller waits.
 func TestHowOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for accepted, want := range map[int]int{1: 1, 3: 3, 6: 6, 100: 6} {

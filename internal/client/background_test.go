@@ -43,7 +43,7 @@ func TestCloseWaits(t *testing.T) {
 	})
 }
 
-// What has to be done last is done after the group's end, within its grace.
+// The last tasks are done after the group's end, within its grace.
 func TestTheLastThing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for takes, want := range map[time.Duration]error{time.Second: nil, time.Minute: context.DeadlineExceeded} {

@@ -49,7 +49,7 @@ func TestWhatJSONCannotCarry(t *testing.T) {
 		{reflect.TypeFor[hidden](), "a client_test.hidden comes back empty"},
 		{reflect.TypeFor[*hidden](), "a client_test.hidden comes back empty"},
 		{reflect.TypeFor[[3]hidden](), "a client_test.hidden comes back empty"},
-		{reflect.TypeFor[struct{ Count atomic.Int64 }](), "a atomic.Int64 comes back empty: it has no exported field, and no MarshalJSON that is called of a value (field struct"},
+		{reflect.TypeFor[struct{ Count atomic.Int64 }](), "a atomic.Int64 comes back empty: it has no exported field, and no MarshalJSON method with a value receiver (field struct"},
 		{reflect.TypeFor[struct{ hidden }](), "comes back empty"},
 		{reflect.TypeFor[byAddr](), "a client_test.byAddr comes back empty"}, // the method is not called of a value
 		{reflect.TypeFor[struct{ N big.Int }](), "a big.Int comes back empty"},
@@ -89,7 +89,7 @@ func TestWhatJSONCannotCarry(t *testing.T) {
 		if (err == nil) != (v.says == "") || err != nil && !strings.Contains(err.Error(), v.says) {
 			t.Errorf("%v: %v", v.t, err)
 		}
-		// encoding/json is of the same opinion: what passes is written, and read again.
+		// encoding/json agrees: types that pass are written, and read again.
 		if text, err := json.Marshal(reflect.Zero(v.t).Interface()); v.says == "" {
 			if err == nil && text != nil && string(text) != "1" {
 				err = json.Unmarshal(text, reflect.New(v.t).Interface())

@@ -26,7 +26,7 @@ func client(t *testing.T) *redis.Client {
 	return rdb
 }
 
-// A prefix that others' keys may look like is used, and told of, once.
+// A prefix that others' keys may resemble is used, and reported once.
 func TestAPrefixWithoutASeparatorIsAWarning(t *testing.T) {
 	for prefix, warns := range map[string]bool{"cart": true, "cart:v2": true, "caché": true, "cart:": false, "cart/": false, "cart-": false, "cart.": false, "{cart}": false, "cart_": false} {
 		var told []mayfly.Event

@@ -33,7 +33,7 @@ func Example_localview() {
 
 	t = view.Begin("user:7")
 	view.Forget("user:7")                         // a write begins while Redis is read:
-	view.Insert("user:7", t, "Ada", 3, time.Hour) // what was read is not kept
+	view.Insert("user:7", t, "Ada", 3, time.Hour) // the value read is not kept
 	c, _ = view.At(7)
 	fmt.Println(c)
 

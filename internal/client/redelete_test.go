@@ -76,7 +76,7 @@ func TestWhatFailedIsTriedAgain(t *testing.T) {
 }
 
 // A removal that fails while an older one of the same key is being repeated is not settled by it.
-func TestWhatFailsAgainMeanwhileStaysInDoubt(t *testing.T) {
+func TestADeleteThatFailsAgainMeanwhileStaysInDoubt(t *testing.T) {
 	inDoubt(t, func(t *testing.T, d *redelete.Queue, s *server, _ *background.Group) {
 		s.down.Store(false)
 		s.during = func() {
@@ -107,12 +107,12 @@ func TestClosingTriesOnceMore(t *testing.T) {
 			t.Error("a doubt that came after the end is forgotten")
 		}
 		if n != 1 || s.dropped.Load() != 3 {
-			t.Errorf("that it will not be done is told as %d, %d in all", n, s.dropped.Load())
+			t.Errorf("%d are reported as dropped, %d in all", n, s.dropped.Load())
 		}
 	})
 }
 
-// A removal that was begun before another failed says nothing of that one: what it removed may have been stored again in between.
+// A removal that began before another one failed does not settle that one: the value may have been stored again in between.
 func TestAnOlderRemovalDoesNotSettleALaterDoubt(t *testing.T) {
 	inDoubt(t, func(t *testing.T, d *redelete.Queue, s *server, _ *background.Group) {
 		before := d.Mark()

@@ -80,7 +80,7 @@ func TestTheLadder(t *testing.T) {
 	})
 }
 
-func TestWhoEndsItEarlyGetsAPart(t *testing.T) {
+func TestAnEarlyEndGivesAPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := setup(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 7500*time.Millisecond)

@@ -173,7 +173,7 @@ func TestIndexAgreesWithAListOfDeadlines(t *testing.T) {
 				ops = append(ops, byte(op))
 			}
 		}
-		for step := range 10_000 {
+		for step := range 5_000 {
 			op := ops[r.IntN(len(ops))] + operations*byte(r.IntN(28))
 			id, arg := byte(r.IntN(1<<(round%6+3))), uint16(r.IntN(1<<r.IntN(17)))
 			err := p.do(op, id, arg)

@@ -31,7 +31,7 @@ func absurd() map[string]string {
 	}
 }
 
-// What is read of a header takes time in proportion to its length: nobody keeps a processor busy with one. Ten seconds are a
+// Reading a header takes time in proportion to its length: nobody can keep a processor busy with one. Ten seconds are a
 // thousand times what it takes, and a fraction of what reading each line once for each of its bytes would.
 func TestAbsurdHeaders(t *testing.T) {
 	for name, line := range absurd() {

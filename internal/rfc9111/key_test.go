@@ -136,7 +136,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// What handlers around the cache have changed is not in the key, but beside it.
+// The parts of a URL that handlers around the cache have changed are not in the key, but beside it.
 func TestInner(t *testing.T) {
 	type keys = rfc9111.Keys
 	for _, x := range []struct {

@@ -15,7 +15,7 @@ type Span struct{ First, Last int64 }
 type Part uint8
 
 const (
-	Whole         Part = iota // 200: no range, one that is not understood, several, or If-Range does not match
+	Whole         Part = iota // 200: no range, one that is not understood, several, an empty body, or If-Range does not match
 	Single                    // 206
 	Unsatisfiable             // 416
 )
@@ -33,10 +33,10 @@ func Range(request, stored http.Header, size int64, received time.Time) (Span, P
 	switch {
 	case !ok || first != "" && !fromOK || last != "" && !toOK || first == "" && last == "" || first != "" && last != "" && to < from:
 		return Span{}, Whole
+	case size == 0: // as net/http does: some clients send a Range always, and an empty body is all of it
+		return Span{}, Whole
 	case first == "" && to == 0, first != "" && from >= size:
 		return Span{}, Unsatisfiable
-	case size == 0: // a Content-Range cannot express the last bytes of an empty body
-		return Span{}, Whole
 	case first == "":
 		return Span{max(0, size-to), size - 1}, Single
 	case last == "":

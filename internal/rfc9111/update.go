@@ -23,28 +23,32 @@ func Selects(stored, notModified http.Header) bool {
 	return true
 }
 
-// Freshens reports whether the 200 that answered a HEAD is about a stored GET (RFC 9111, section 4.3.5): its validators and length,
-// if present, are the stored ones, and it is not older. It then updates the stored response as a 304 would; otherwise it voids it. If it
-// has nothing to compare, not even a Date, known is false and it does neither. length is the length of the stored body.
-func Freshens(stored, head http.Header, length string) (same, known bool) {
-	head, same = Canonical(head), true
+// Freshens reports whether the 200 that answered a HEAD is about a stored GET (RFC 9111, section 4.3.5). same is true if it has the strong entity
+// tag of the stored response, and nothing in it contradicts: then it updates the stored response as a 304 would. other is true if a validator, the
+// length or an older Date shows that the stored response is not the current one. RFC 9111 would let a Last-Modified, a length or nothing at
+// all prove that the two are the same, but these are often the same for pages that differ: those of other users, or of the same second. length is the
+// length of the stored body.
+func Freshens(stored, head http.Header, length string) (same, other bool) {
+	head = Canonical(head)
 	for name, is := range map[string][]string{"Etag": stored["Etag"], "Last-Modified": stored["Last-Modified"], "Content-Length": {length}} {
-		if got := head[name]; len(got) > 0 {
-			same, known = same && equal(got, is), true
+		if got := head[name]; len(got) > 0 && !equal(got, is) {
+			return false, true
 		}
 	}
 	if at, ok := ParseDate(only(head["Date"]), time.Time{}); ok {
-		was, stands := ParseDate(only(stored["Date"]), time.Time{})
-		same, known = same && !(stands && at.Before(was)), true
+		if was, stands := ParseDate(only(stored["Date"]), time.Time{}); stands && at.Before(was) {
+			return false, true
+		}
 	}
-	return same && known, known
+	tag := etag(head)
+	return tag != "" && strong(tag), false
 }
 
 func equal(a, b []string) bool { return strings.Join(a, ",") == strings.Join(b, ",") }
 
 // Update returns the stored header updated by a 304 (RFC 9111, section 3.2): each of its fields replaces the stored one, except
-// those that frame the stored body or describe its coding. The old answer's times are dropped: a 304 without a Date counts as
-// made now. Neither argument is changed.
+// those that frame the stored body or describe its coding, and those that are about its connection only. The old answer's times are dropped: a
+// 304 without a Date counts as made now. Neither argument is changed.
 func Update(stored, notModified http.Header) http.Header {
 	out := make(http.Header, len(stored)+1)
 	for name, lines := range stored {
@@ -52,8 +56,13 @@ func Update(stored, notModified http.Header) http.Header {
 			out[name] = lines
 		}
 	}
-	for name, lines := range Canonical(notModified) {
-		if !hop(name) && name != "Content-Length" && name != "Content-Encoding" && name != "Content-Range" {
+	notModified = Canonical(notModified)
+	once := make(map[string]bool) // for this connection
+	for name := range elements(notModified["Connection"]) {
+		once[http.CanonicalHeaderKey(name)] = true
+	}
+	for name, lines := range notModified {
+		if !hop(name) && !once[name] && name != "Content-Length" && name != "Content-Encoding" && name != "Content-Range" {
 			out[name] = slices.Clone(lines)
 		}
 	}

@@ -25,7 +25,7 @@ func TestUpdate(t *testing.T) {
 		t.Errorf("the stored header changed: %s", diff)
 	}
 
-	// What was an hour old is new: neither its Date nor its Age counts, though the 304 of a handler has none of its own.
+	// A 304 makes an answer of an hour ago new: neither its Date nor its Age counts, although a handler's 304 has none of its own.
 	x := exchange(200)
 	x.Header = rfc9111.Update(stored, header("Cache-Control: max-age=60"))
 	if p, reason := rules.Judge(x); p.Left(now) != time.Minute {
@@ -59,22 +59,29 @@ func TestSelects(t *testing.T) {
 
 // RFC 9111, section 4.3.5.
 func TestFreshens(t *testing.T) {
-	stored := header(`ETag: "a"`, "Last-Modified: l")
+	stored := header(`ETag: "a"`, "Last-Modified: l", "Date: Sat, 21 Nov 2026 09:30:00 GMT")
 	for _, x := range []struct {
 		name        string
 		head        []string
-		want, known bool
+		same, other bool
 	}{
 		{"no validators, no length", nil, false, false},
-		{"all the same", []string{`ETag: "a"`, "Last-Modified: l", "Content-Length: 10"}, true, true},
-		{"the length alone", []string{"Content-Length: 10"}, true, true},
-		{"a Date", []string{"Date: Sat, 21 Nov 2026 09:30:03 GMT"}, true, true},
+		{"all the same", []string{`ETag: "a"`, "Last-Modified: l", "Content-Length: 10"}, true, false},
+		{"the tag alone", []string{`ETag: "a"`}, true, false},
+		{"the time alone", []string{"Last-Modified: l"}, false, false},
+		{"the length alone", []string{"Content-Length: 10"}, false, false},
+		{"a Date", []string{"Date: Sat, 21 Nov 2026 09:30:03 GMT"}, false, false},
+		{"the tag, and it is older", []string{`ETag: "a"`, "Date: Sat, 21 Nov 2026 09:29:59 GMT"}, false, true},
 		{"another tag", []string{`ETag: "b"`}, false, true},
 		{"another time", []string{`ETag: "a"`, "Last-Modified: m"}, false, true},
 		{"another length", []string{"Content-Length: 11"}, false, true},
 	} {
-		if got, known := rfc9111.Freshens(stored, header(x.head...), "10"); got != x.want || known != x.known {
-			t.Errorf("%s: %v, %v", x.name, got, known)
+		if same, other := rfc9111.Freshens(stored, header(x.head...), "10"); same != x.same || other != x.other {
+			t.Errorf("%s: %v, %v", x.name, same, other)
 		}
+	}
+	weak := header(`ETag: W/"a"`)
+	if same, other := rfc9111.Freshens(weak, weak, "10"); same || other {
+		t.Errorf("a weak tag: %v, %v", same, other)
 	}
 }

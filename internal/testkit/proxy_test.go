@@ -153,7 +153,7 @@ func TestALateTransaction(t *testing.T) {
 	}
 }
 
-// What follows a held request on its connection belongs to it, and meets no other fault; a repetition comes on another connection.
+// Requests after a held one on the same connection belong to it, and meet no other fault; a repetition comes on another connection.
 func TestRepetitions(t *testing.T) {
 	srv := redistest.Start(t)
 	p := proxy.Start(t, srv.Addr())
@@ -247,13 +247,13 @@ func TestADelayIsOverByItself(t *testing.T) {
 	}
 }
 
-func TestWhatIsReleasedBeforeItCameIsNotHeld(t *testing.T) {
+func TestACommandReleasedBeforeItCameIsNotHeld(t *testing.T) {
 	p, rdb, _ := through(t)
 	p.Hold("get set", "k").Release()
 	expect.OK(t, rdb.Set(t.Context(), "k", "v", 0).Err())
 }
 
-// What is held when the server dies never arrives, and nothing waits for it.
+// A command that is held when the server dies never arrives, and nothing waits for it.
 func TestTheServerDies(t *testing.T) {
 	srv := redistest.Start(t)
 	p := proxy.Start(t, srv.Addr())

@@ -106,7 +106,7 @@ func play(t *testing.T, stores []store) {
 			}
 		}
 	}
-	t.Logf("%d histories of %d calls, %d of which nobody knows what became of them; %d not linearizable, %d undecided", judged, made, unknowns, wrong, undecided)
+	t.Logf("%d histories of %d calls, %d with an unknown outcome; %d not linearizable, %d undecided", judged, made, unknowns, wrong, undecided)
 	if wrong == 0 && judged < least || undecided > judged/10 || unknowns == 0 {
 		t.Error("the run is void")
 	}

@@ -36,7 +36,7 @@ import (
 	"time"
 )
 
-// ErrOverloaded is returned to a load that has waited for a permit for as long as it was willing to.
+// ErrOverloaded is returned to a load that has waited for a permit as long as it was willing to.
 var ErrOverloaded = errors.New("the origin is overloaded: no permit in time")
 
 // ErrAbandoned is returned to a load that left the queue because nobody wants its result any more.

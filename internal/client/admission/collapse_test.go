@@ -41,7 +41,7 @@ func (d *database) query() admission.Outcome {
 	}
 }
 
-// cache is the least that has the problem: one load per key at a time, which goes on when its callers have left.
+// cache is the smallest cache with the problem: one load per key at a time, which continues after its callers have left.
 type cache struct {
 	limiter *admission.Limiter
 	origin  *database

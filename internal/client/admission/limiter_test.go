@@ -91,7 +91,7 @@ func busy(t *testing.T) (l *admission.Limiter, held []*admission.Permit) {
 	return l, held
 }
 
-func TestWhoCanStillBeAnsweredGoesFirst(t *testing.T) {
+func TestCallersThatCanStillBeAnsweredGoFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, held := busy(t)
 		var order []string
@@ -253,7 +253,7 @@ func TestALoadWithinALoadTakesNoPermit(t *testing.T) {
 		}
 		ok(p)
 		held := enter(t, l)
-		// What the load left behind, with its context, waits as everybody does.
+		// A call that the load left behind, with its context, waits like all others.
 		if w := queue(inside, l, admission.Wish{}, ok); w.err != errWaits {
 			t.Errorf("behind a load that has ended: %v", w.err)
 		}
@@ -262,7 +262,7 @@ func TestALoadWithinALoadTakesNoPermit(t *testing.T) {
 }
 
 // A limit that binds grows, also if the queue is empty again when the epoch ends.
-func TestWhoWaitedLetsTheLimitGrow(t *testing.T) {
+func TestCallersThatWaitedLetTheLimitGrow(t *testing.T) {
 	for name, want := range map[string]func(ctx context.Context, l *admission.Limiter){
 		"Enter": func(ctx context.Context, l *admission.Limiter) {
 			queue(ctx, l, admission.Wish{}, func(p *admission.Permit) { p.Done(admission.NoSample, time.Now()) })

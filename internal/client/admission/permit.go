@@ -32,7 +32,7 @@ func (p *Permit) Done(how Outcome, now time.Time) {
 	l.done(p.begun, how, now)
 }
 
-// Outlived is Done for a load that was given up and goes on, because it ignores its context. It gives the permit back all the same, as one
+// Outlived is Done for a load that was given up and still runs because it ignores its context. It gives the permit back anyway: one
 // load that never ends must not close the origin to all others. Until ended is called, Stats counts the load as in flight.
 func (p *Permit) Outlived(how Outcome, now time.Time) (ended func()) {
 	l := p.of

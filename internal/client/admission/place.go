@@ -2,8 +2,8 @@ package admission
 
 import "time"
 
-// Place is a load's place in the queue. It takes word of callers that join the load before or while it queues. Make it with [Limiter.Place]
-// and use it for one Enter.
+// Place is a load's place in the queue. It receives reports of callers that join the load before or while it queues. Make it with
+// [Limiter.Place] and use it for one Enter.
 type Place struct {
 	of *Limiter
 

@@ -8,7 +8,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/admission"
 )
 
-func TestWhoHoldsAPermitTakesALoadOutOfTheQueue(t *testing.T) {
+func TestAPermitHolderTakesALoadOutOfTheQueue(t *testing.T) {
 	for name, late := range map[string]bool{"before it queues": false, "while it queues": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestWhoHoldsAPermitTakesALoadOutOfTheQueue(t *testing.T) {
 }
 
 // A load whose first callers would leave too early is behind the others, until somebody joins who stays.
-func TestWhoJoinsLaterWaitsLonger(t *testing.T) {
+func TestALaterJoinerWaitsLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, held := busy(t)
 		var order []string

@@ -95,7 +95,7 @@ func TestATimeWithoutLoadsIsNotSlowness(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSampleChangesNothing(t *testing.T) {
+func TestAnOutcomeWithoutASampleChangesNothing(t *testing.T) {
 	h := newHistory()
 	before := *h.Policy
 	h.epoch(NoSample, time.Second, false)
@@ -134,7 +134,7 @@ func TestErrorsCutUntilThatDoesNotHelp(t *testing.T) {
 	}
 }
 
-func TestWhatIsUsualIsForgottenSlowly(t *testing.T) {
+func TestTheUsualTimeIsForgottenSlowly(t *testing.T) {
 	h := newHistory()
 	before := h.usual
 	for begun := h.now; h.now < begun+3*time.Minute+30*time.Second; {
@@ -207,7 +207,7 @@ func TestTheWorstBeforeACutIsWhatItIsComparedWith(t *testing.T) {
 	}
 }
 
-func TestWhoAllowsLessThanOthersComesUpToThem(t *testing.T) {
+func TestALimiterBelowOthersComesUpToThem(t *testing.T) {
 	h := newHistory()
 	begun := h.now
 	for h.delay() < .12 && h.now < begun+time.Minute {
@@ -218,7 +218,7 @@ func TestWhoAllowsLessThanOthersComesUpToThem(t *testing.T) {
 	}
 }
 
-// What was too much a moment ago is not asked for again at once: beyond half of it the limit comes up step by step, for a minute.
+// A limit that was too high a moment ago is not tried again at once: beyond half of it the limit rises step by step, for a minute.
 func TestGrowthIsCarefulAfterACollapse(t *testing.T) {
 	h := newHistory()
 	h.limit = 64

@@ -73,7 +73,7 @@ func TestAnOverloadedOriginWorksForThoseWhoWait(t *testing.T) {
 	effort.Alone(t)
 	for _, wait := range []time.Duration{200 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second} {
 		worst := 1.
-		for seed := range uint64(effort.Times(6, 60)) {
+		for seed := range uint64(effort.Times(3, 60)) {
 			load := []float64{1.2, 2, 10}[seed%3]
 			w := newWorld(uniques(seed, 400*load, wait, exponential(20*time.Millisecond)), 2, policy)
 			w.run(20*time.Second, nil)

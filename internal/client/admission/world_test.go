@@ -57,7 +57,7 @@ type proc struct {
 	admit    admitter
 	inFlight int
 	flights  map[int]*simFlight
-	queue    []*simFlight // those who may still be answered in time, and those who may not
+	queue    []*simFlight // flights whose callers may still be answered in time, and others
 	late     []*simFlight
 }
 

@@ -67,7 +67,7 @@ func TTL(field string, ttl time.Duration) error {
 	return nil
 }
 
-// Client returns an error if rdb is nil or was not made by its constructor, such as &redis.Client{}, which panics when used.
+// Client returns an error if rdb is nil or was not made by its constructor. A client such as &redis.Client{} panics when used.
 func Client(field string, rdb any) error {
 	if IsNil(rdb) {
 		return fmt.Errorf("%s is nil: give it a client, such as redis.NewClient", field)

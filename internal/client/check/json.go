@@ -48,7 +48,7 @@ func (c carried) check(t reflect.Type, addressable bool, where string) error {
 		return c.check(t.Elem(), false, where)
 	case reflect.Struct:
 		if comesBackEmpty(t, addressable) {
-			return bad("comes back empty: it has no exported field, and no MarshalJSON that is called of a value")
+			return bad("comes back empty: it has no exported field, and no MarshalJSON method with a value receiver")
 		}
 		return c.fields(t, addressable)
 	}

@@ -26,7 +26,7 @@ func To(observer mayfly.Observer, namespace string) Teller {
 	}
 }
 
-// Backend reports that a question to Redis about key failed.
+// Backend reports that a request to Redis about key failed.
 func (t Teller) Backend(ctx context.Context, key string, err error) {
 	e := mayfly.Event{Kind: mayfly.KindBackend, Outcome: mayfly.OutcomeFailed, Key: key, Err: err}
 	if errors.Is(err, nodes.ErrSlow) {
@@ -56,7 +56,7 @@ func (t Teller) Waited(ctx context.Context, took time.Duration, n int, err error
 	t(ctx, e)
 }
 
-// Warnings reports what is dangerous in how a client is set up.
+// Warnings reports dangerous settings of a client.
 func (t Teller) Warnings(of []string) {
 	for _, w := range of {
 		t(context.Background(), mayfly.Event{Kind: mayfly.KindWarning, Outcome: mayfly.OutcomeOK, Err: errors.New(w)})

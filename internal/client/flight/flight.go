@@ -17,7 +17,7 @@
 // not be seen any more. What counts is when a call began:
 //
 //   - Before the work read its origin: the call may have whatever the work brings.
-//   - After it: the call is late. It gets an error like everybody else. It gets a value only if it is known that nothing was voided
+//   - After it: the call is late. It gets an error like every other call. It gets a value only if it is known that nothing was voided
 //     meanwhile ([Flight.Land]). Otherwise ([Flight.LandEarly]) it must look again.
 //   - After [Flight.Stores]: no call joins any more, since the reply that proves the store may itself take long.
 //
@@ -29,9 +29,9 @@
 // without waiters is abandoned in every group, since it has cost nothing yet. Each caller that joins says how long it waits
 // ([Flight.Wanted]), and the queue is told.
 //
-// This is golang.org/x/sync/singleflight with four differences. No caller runs the work, so no caller's cancellation can end it. It knows
-// which calls are late, which requires counting and joining under one lock. Flights are forgotten by identity, so a forgotten flight that
-// lands late does not remove its successor. And work without waiters can be told, with [Group.Abandon].
+// Compared with golang.org/x/sync/singleflight there are four differences. No caller runs the work, so no caller's cancellation can end it. The
+// group knows which calls are late, which requires counting and joining under one lock. Flights are forgotten by identity, so a forgotten flight
+// that lands late does not remove its successor. And with [Group.Abandon] work learns that it has no waiters.
 package flight
 
 import (
@@ -65,7 +65,7 @@ type Flight[T any] struct {
 	key   string
 
 	waiting   int           // guarded by group.mu: callers that joined and have not returned from Wait
-	joined    bool          // guarded by group.mu: somebody has joined after the first caller
+	among     int           // guarded by group.mu: see Fewest
 	late      bool          // guarded by group.mu: a late call has joined
 	reads     Moment        // guarded by group.mu until the landing: calls that began then or later are late; 0: no call is
 	abandoned chan struct{} // closed when waiting drops to zero before the landing, if the group abandons or the work is queued
@@ -74,7 +74,7 @@ type Flight[T any] struct {
 	until  time.Time                         // guarded by group.mu: when the last of the waiters that said so leaves
 	stays  bool                              // guarded by group.mu: a waiter never leaves
 	hurry  bool                              // guarded by group.mu: a waiter must not wait in the queue
-	queued func(until time.Time, hurry bool) // guarded by group.mu: is told of callers that join; nil: the work is not queued
+	queued func(until time.Time, hurry bool) // guarded by group.mu: is called when callers join; nil: the work is not queued
 
 	landed chan struct{} // closed when the fields below are final
 	early  bool          // late calls get nothing
@@ -89,7 +89,6 @@ func (g *Group[T]) Join(key string, began Moment) (f *Flight[T], lead bool) {
 	defer g.mu.Unlock()
 	f, lead = g.joinLocked(key)
 	f.waiting++
-	f.joined = f.joined || !lead
 	f.late = f.late || f.isLate(began)
 	return f, lead
 }
@@ -144,7 +143,7 @@ func (f *Flight[T]) Reads() {
 	}
 }
 
-// Stores says that the result is about to be stored, and lets no more callers join. It reports whether a late call has joined, which then
+// Stores says that the result is about to be stored, and lets no more callers join. It reports whether a late call has joined. Such a call
 // needs to know whether the result was stored.
 func (f *Flight[T]) Stores() (late bool) {
 	f.group.mu.Lock()
@@ -232,11 +231,21 @@ func (f *Flight[T]) Queue(joined func(until time.Time, hurry bool)) {
 	}
 }
 
-// Joined reports whether anybody has joined after the first caller.
-func (f *Flight[T]) Joined() bool {
+// Among says that a caller that has joined waits for so many pieces of work at once.
+func (f *Flight[T]) Among(n int) {
 	f.group.mu.Lock()
 	defer f.group.mu.Unlock()
-	return f.joined
+	if f.among == 0 || n < f.among {
+		f.among = n
+	}
+}
+
+// Fewest returns the least that was said by Among; zero if nothing was. Work that somebody waits for alone is to come before work that is a small
+// part of what everybody waits for.
+func (f *Flight[T]) Fewest() int {
+	f.group.mu.Lock()
+	defer f.group.mu.Unlock()
+	return f.among
 }
 
 // Turn says that the work's turn has come. It reports false if the work was abandoned before, and then need not begin.
@@ -247,11 +256,11 @@ func (f *Flight[T]) Turn() bool {
 	return !f.left
 }
 
-// Land ends the flight and gives all waiters what it brought: an error, or a value that was stored after the last of them had joined, in
-// the place it was loaded for. Every flight must land. Landing again changes nothing.
+// Land ends the flight and gives all waiters its result: an error, or a value that was stored, in the place it was loaded for, after the last
+// waiter had joined. Every flight must land. Landing again changes nothing.
 func (f *Flight[T]) Land(value T, err error) { f.land(value, err, false) }
 
-// LandEarly ends the flight and gives what it brought only to calls that began before the origin was read. The others must look again.
+// LandEarly ends the flight and gives its result only to calls that began before the origin was read. The others must look again.
 func (f *Flight[T]) LandEarly(value T, err error) { f.land(value, err, true) }
 
 func (f *Flight[T]) land(value T, err error, early bool) {

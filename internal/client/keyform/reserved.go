@@ -2,7 +2,7 @@ package keyform
 
 import "strings"
 
-// Reserved is how the name of every key that mayfly writes for itself begins. A namespace whose prefix could produce such a name is
+// Reserved is the beginning of every key that mayfly writes for itself. A namespace whose prefix could produce such a name is
 // refused (see Collides), so a user's key never meets a lock or a lease.
 const Reserved = "mayfly:"
 

@@ -22,6 +22,10 @@ type Want struct {
 	// first one's Spent counts.
 	Spent time.Duration
 
+	// Until is how long the caller waits for a holder that is alive. After that, the first sign of life ends the wait: a lease that the
+	// holder has extended. Zero: until the wait's context ends.
+	Until time.Time
+
 	// Reading is called before each request whose answer the caller may receive as Found. May be nil.
 	Reading func()
 }
@@ -41,7 +45,7 @@ const (
 	Changed                 // the key holds Found by now, which may be another caller's lease
 	Void                    // a tombstone: load, and do not store
 	Resting                 // a renewal failed lately, and nobody tries again yet
-	Late                    // the context of the wait ended first: Err is its cause
+	Late                    // the context of the wait ended first: Err is its cause. Or Want.Until has passed, and the holder lives: Err is nil
 	Ruined                  // the load that the caller waited for has failed: Failure says how
 	Down                    // Redis could not be asked: Err says why. If there is a Claim, release it
 )
@@ -84,7 +88,7 @@ func (g *Guard) Outwait(ctx, wait context.Context, w Want, usable func(Found) bo
 	if w.Renew {
 		a = g.awaitRenewal(wait, w)
 	} else {
-		a = g.awaitHolder(ctx, wait, w, string(w.Seen.Lease), usable)
+		a = g.awaitHolder(ctx, wait, w, usable)
 	}
 	a.Waited = max(time.Since(begun), 1)
 	return a
@@ -105,44 +109,69 @@ func (g *Guard) awaitRenewal(wait context.Context, w Want) Acquired {
 	return a
 }
 
-// awaitHolder waits until a lease is gone or belongs to another caller. It takes over a lease that cannot end. Redis ends a lease that
-// nobody keeps, by its own clock. If that clock was set back, a lease has more time left than any holder gives it. The next beat of a live
-// holder corrects that, so a lease that is still wrong after three beats has no holder.
-func (g *Guard) awaitHolder(ctx, wait context.Context, w Want, lease string, usable func(Found) bool) Acquired {
-	var since time.Time // when the lease first had too much time left; zero: it does not
-	var lives time.Time // until then the lease exists unless somebody removes it
-	dead, ruined, voided := false, false, false
-	f, err := g.await(wait, w, func(now Found, asked time.Time, left time.Duration) bool {
-		if ruined = now.Failure.Is() && !now.Failure.GivenUp && now.Failure.ID != w.Seen.Failure.ID && now.State != Present; ruined {
-			return true
-		}
-		if string(now.Lease) != lease {
-			voided = time.Now().Before(lives) && now.Failure.ID != w.Seen.Holder()
-		} else if left > 0 {
-			lives = asked.Add(left)
-		}
-		if string(now.Lease) != lease || now.State == Present && (usable == nil || usable(now)) {
-			return true
-		}
-		switch {
-		case left >= 0 && left <= 2*TTL || left == Gone:
-			since = time.Time{}
-		case since.IsZero():
-			since = time.Now()
-		default:
-			dead = time.Since(since) > 3*Beat
-		}
-		return dead
-	})
+// awaitHolder waits until a lease is gone or belongs to another caller. It takes over a lease that cannot end.
+func (g *Guard) awaitHolder(ctx, wait context.Context, w Want, usable func(Found) bool) Acquired {
+	h := holder{want: w, usable: usable}
+	f, err := g.await(wait, w, h.over)
+	return g.after(ctx, wait, &h, f, err)
+}
+
+// holder is another caller's lease, as the answers show it to a caller that waits for its end.
+//
+// Redis ends a lease that nobody keeps, by its own clock. If that clock was set back, a lease has more time left than any holder gives it. The
+// next beat of a live holder corrects that, so a lease that is still wrong after three beats has no holder.
+type holder struct {
+	want   Want
+	usable func(Found) bool // nil: any value is
+	since  time.Time        // when the lease first had too much time left; zero: it does not
+	lives  time.Time        // until then the lease exists unless somebody removes it
+
+	dead, ruined, voided bool
+	late                 bool // it was extended after Want.Until
+}
+
+// over reports whether the wait is over, by an answer to a request that was sent at asked.
+func (h *holder) over(now Found, asked time.Time, left time.Duration) bool {
+	seen := &h.want.Seen
+	same := string(now.Lease) == string(seen.Lease)
+	if h.ruined = now.Failure.Is() && !now.Failure.GivenUp && now.Failure.ID != seen.Failure.ID && now.State != Present; h.ruined {
+		return true
+	}
+	if !same {
+		h.voided = time.Now().Before(h.lives) && now.Failure.ID != seen.Holder()
+	} else if left > 0 {
+		h.lives = asked.Add(left)
+		h.late = !h.want.Until.IsZero() && h.lives.Add(-TTL).After(h.want.Until) // it was extended after that
+	}
+	if !same || now.State == Present && (h.usable == nil || h.usable(now)) {
+		return true
+	}
+	switch {
+	case left >= 0 && left <= 2*TTL || left == Gone:
+		h.since = time.Time{}
+		return h.late
+	case h.since.IsZero():
+		h.since = time.Now()
+	default:
+		h.dead = time.Since(h.since) > 3*Beat
+	}
+	return h.dead
+}
+
+// after returns how the wait for h ended. It takes over what belongs to nobody.
+func (g *Guard) after(ctx, wait context.Context, h *holder, f Found, err error) Acquired {
 	a := ended(wait, f, err)
-	a.Voided = voided
-	if ruined && a.Standing == Changed {
+	a.Voided = h.voided
+	if h.ruined && a.Standing == Changed {
 		a.Standing = Ruined
 	}
-	if !dead || a.Standing != Changed {
+	if h.late && a.Standing == Changed && string(f.Lease) == string(h.want.Seen.Lease) && !h.dead {
+		a.Standing = Late
+	}
+	if !h.dead || a.Standing != Changed {
 		return a
 	}
-	c := g.newClaim(w)
+	c := g.newClaim(h.want)
 	mine, err := g.nodes.Run1(ctx, swapCall(c.lock, f.Lease, len(f.Lease), c.token, TTL))
 	switch {
 	case err != nil:

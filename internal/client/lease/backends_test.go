@@ -55,7 +55,7 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// inMemory stands where go-redis wants an address; a name would be looked up, which no bubble survives.
+// inMemory stands where go-redis wants an address; a name would be looked up, which deadlocks a bubble.
 const inMemory = "127.0.0.1:1"
 
 // mini returns a client of a miniredis that works in bubbles, and on their time. It is no place for long pipelines: a
@@ -69,7 +69,7 @@ func mini(t *testing.T) *redis.Client {
 		Dialer: func(context.Context, string, string) (net.Conn, error) { return m.Dial() },
 
 		ContextTimeoutEnabled: true, // or no hook of a test would see anything
-		PoolSize:              1000, // who waits in go-redis's pool shares channels with other bubbles
+		PoolSize:              1000, // callers that wait in go-redis's pool share channels with other bubbles
 	})
 	t.Cleanup(func() { rdb.Close() })
 	return rdb

@@ -22,11 +22,12 @@ type Claim struct {
 	seen  Found  // what the fill of a plain value or of a renewal replaces
 	renew bool
 
-	// beside is the lease of a plain value, which a renewal also holds because Delete removes it. That a plain value has the same bytes as
-	// before does not prove that it was not changed in between.
+	// beside is the lease of a plain value, which a renewal also holds because Delete removes it. Equal bytes alone do not prove that a plain value
+	// was not changed in between.
 	beside *Claim
 
-	outlasts bool // the load has overrun its time: see Outlast
+	outlasts bool   // the load has overrun its time: see Outlast
+	why      string // what the waiters are told of that
 }
 
 // ID is the ID that the value's record must carry.
@@ -230,7 +231,7 @@ func take(ctx context.Context, node *nodes.Node, claims []*Claim, mine []int, an
 	}
 }
 
-// answer interprets what was there when the token was to be stored.
+// answer interprets the reply to the command that was to store the token.
 func (c *Claim) answer(set *redis.StringCmd, lost error) Claimed {
 	if lost != nil {
 		if nodes.Unsent(lost) {
@@ -271,14 +272,19 @@ func (g *Guard) KeepMany(ctx context.Context, claims []*Claim) {
 }
 
 // Inherit turns the claim on a renewal into a claim on the key itself, whose value is about to expire. The lease takes the place of the
-// value, so that no caller misses the key and loads it again. If that fails, the claim is unchanged.
+// value, so that no caller misses the key and loads it again. If that fails, the claim is unchanged. The lease of a load that has overrun
+// its time tells the waiters so.
 func (c *Claim) Inherit(ctx context.Context) error {
 	if !c.renew || c.guard.plain {
 		return nil
 	}
-	mine, err := c.guard.nodes.Run1(ctx, c.seen.swap(c.key, c.token, TTL))
+	token := c.token
+	if c.outlasts { // the lock has a tombstone, which under the key itself would refuse the next load
+		token = overrun(c.id, c.why)
+	}
+	mine, err := c.guard.nodes.Run1(ctx, c.seen.swap(c.key, token, TTL))
 	if err == nil && mine {
-		c.lock, c.renew = c.key, false
+		c.lock, c.token, c.renew = c.key, token, false
 	}
 	return err
 }
@@ -292,7 +298,7 @@ func (c *Claim) Release(ctx context.Context) error {
 	return err
 }
 
-// GiveUp gives up the claim as Rest does, and leaves a note for those who wait for its load, so that they do not take the missing lease for
+// GiveUp gives up the claim as Rest does, and leaves a note for the waiters, so that they do not take the missing lease for
 // a Delete.
 func (c *Claim) GiveUp(ctx context.Context, rest time.Duration) error {
 	if c.renew {

@@ -11,7 +11,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
-// off returns by how much the record under key differs from what PTTL and TIME say of its end.
+// off returns the difference between the end in key's record and the end by PTTL and TIME.
 func off(t *testing.T, rdb redis.UniversalClient, key string) time.Duration {
 	t.Helper()
 	raw, err := rdb.Get(t.Context(), key).Bytes()
@@ -62,7 +62,7 @@ func aRecordTellsWhenItEnds(t *testing.T, rdb redis.UniversalClient, o lease.Opt
 	}
 }
 
-// Where TIME may not be asked, a record is stored without its end, and PTTL is asked.
+// Without permission for TIME, a record is stored without its end, and PTTL is sent.
 func TestAUserWhoMayNotAskForTheTime(t *testing.T) {
 	srv := realredis.Start(t, realredis.Options{})
 	if err := srv.Client().Do(t.Context(), "acl", "setuser", "timeless", "on", ">secret", "~*", "+@all", "-time").Err(); err != nil {

@@ -51,7 +51,7 @@ func (g *Guard) Outlast(ctx context.Context, claims []*Claim, why string) {
 			n++
 		}
 		if !c.outlasts && did[n] && errs[n] == nil {
-			c.outlasts = true
+			c.outlasts, c.why = true, why
 			c.token = c.outlasting(why)
 		}
 		n++
@@ -64,7 +64,12 @@ func (c *Claim) outlasting(why string) []byte {
 	if c.renew {
 		return record.AppendTombstone(nil, c.id)
 	}
-	return record.AppendLeaseAfter(nil, c.id, record.Failed{ID: c.id, Text: why})
+	return overrun(c.id, why)
+}
+
+// overrun returns the lease of a load that has overrun its time, which says why its waiters need not wait any longer.
+func overrun(id record.ID, why string) []byte {
+	return record.AppendLeaseAfter(nil, id, record.Failed{ID: id, Text: why})
 }
 
 // overFailures claims the keys that are blocked only by the note of a failed load: these callers came after the failure. If another caller

@@ -11,7 +11,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/lease"
 )
 
-// aLoadThatFails leaves a note to those who wait, which keeps nobody from the key, and which the next lease carries on.
+// aLoadThatFails leaves a note for the waiters. The note keeps nobody from the key, and the next lease carries it on.
 func aLoadThatFails(t *testing.T, rdb redis.UniversalClient, o lease.Options) {
 	g, ctx := lease.New(o), t.Context()
 	waiting := func(key string, seen lease.Found) lease.Acquired {
@@ -34,11 +34,11 @@ func aLoadThatFails(t *testing.T, rdb redis.UniversalClient, o lease.Options) {
 		t.Error("a load that failed is stored")
 	}
 	if a := waiting(t.Name(), seen); a.Standing != lease.Ruined || a.Failure.Text != "the database is down" {
-		t.Errorf("who waits for it: %+v", a)
+		t.Errorf("a waiter: %+v", a)
 	}
-	second := claim(t, g, t.Name(), lease.Found{}) // who looked before
+	second := claim(t, g, t.Name(), lease.Found{}) // a caller that looked before
 	if a := waiting(t.Name(), seen); a.Standing != lease.Ruined || a.Failure.Text != "the database is down" {
-		t.Errorf("who has yet to see it, when the next loads: %+v", a)
+		t.Errorf("a waiter that has not seen it yet, when the next one loads: %+v", a)
 	}
 	if again := theirs(t.Name()); !again.Failure.Is() || again.Holder() != second.ID() {
 		t.Errorf("the next lease: %+v", again)
@@ -55,7 +55,7 @@ func aLoadThatFails(t *testing.T, rdb redis.UniversalClient, o lease.Options) {
 	if f := look(t, g, t.Name()+"3"); !o.Plain && f.State != lease.Failed {
 		t.Errorf("%+v, want the note", f)
 	}
-	fourth := claim(t, g, t.Name()+"3", look(t, g, t.Name()+"3")) // who looks after it
+	fourth := claim(t, g, t.Name()+"3", look(t, g, t.Name()+"3")) // a caller that looks after it
 	if err := g.Delete(ctx, []string{t.Name() + "3"})[0]; err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func aLoadThatFails(t *testing.T, rdb redis.UniversalClient, o lease.Options) {
 	}
 }
 
-// aLoadThatIsGivenUp fails nobody, and is told from a Delete by those who wait, also when the next has begun already.
+// aLoadThatIsGivenUp fails nobody. Waiters can distinguish it from a Delete, even if the next load has already begun.
 func aLoadThatIsGivenUp(t *testing.T, rdb redis.UniversalClient, o lease.Options) {
 	g, ctx := lease.New(o), t.Context()
 	for name, end := range map[string]func(c *lease.Claim){
@@ -93,7 +93,7 @@ func aLoadThatIsGivenUp(t *testing.T, rdb redis.UniversalClient, o lease.Options
 	}
 }
 
-// aLoadThatOutlastsItsTime stays the one load of its key, and those who wait for it need not any more.
+// aLoadThatOutlastsItsTime stays the only load of its key, and its waiters need not wait any longer.
 func aLoadThatOutlastsItsTime(t *testing.T, rdb redis.UniversalClient, o lease.Options) {
 	g, ctx := lease.New(o), t.Context()
 	c := claim(t, g, t.Name(), lease.Found{})
@@ -102,16 +102,16 @@ func aLoadThatOutlastsItsTime(t *testing.T, rdb redis.UniversalClient, o lease.O
 		g.Outlast(ctx, []*lease.Claim{c}, "too long")
 	}
 	if a := g.Outwait(ctx, ctx, lease.Want{Key: t.Name(), Seen: seen}, nil); a.Standing != lease.Ruined || a.Failure.Text != "too long" {
-		t.Errorf("who waits: %+v", a)
+		t.Errorf("a waiter: %+v", a)
 	}
 	later := g.Ask(ctx, []lease.Want{{Key: t.Name()}})[0]
 	if later.Standing != lease.Theirs || later.Holder() != c.ID() {
-		t.Errorf("who comes later: %+v", later)
+		t.Errorf("a later caller: %+v", later)
 	}
 	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 	defer cancel()
 	if a := g.Outwait(ctx, short, lease.Want{Key: t.Name(), Seen: later.Found}, nil); a.Standing != lease.Late {
-		t.Errorf("who comes later, and waits: %+v", a)
+		t.Errorf("a later caller that waits: %+v", a)
 	}
 	g.Fail(ctx, []*lease.Claim{c}, "too long", time.Second)
 	claim(t, g, t.Name(), lease.Found{})
@@ -129,5 +129,17 @@ func aLoadThatOutlastsItsTime(t *testing.T, rdb redis.UniversalClient, o lease.O
 	}
 	if f := look(t, g, key); f.State != lease.Present {
 		t.Errorf("the value: %+v", f)
+	}
+	if o.Plain {
+		return
+	}
+
+	// When its value is about to end, it takes the place with a lease that tells the waiters: a tombstone would let them load beside it.
+	if err := renewal.Inherit(ctx); err != nil {
+		t.Error(err)
+	}
+	g.Outlast(ctx, []*lease.Claim{renewal}, "too long")
+	if f := look(t, g, key); f.State != lease.Loading || f.Holder() != renewal.ID() || f.Failure.Text != "too long" {
+		t.Errorf("in the place of the value: %+v", f)
 	}
 }

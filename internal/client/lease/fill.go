@@ -62,12 +62,12 @@ func (f Fill) call(ctx context.Context) nodes.Call {
 	return f.over(ctx, c.token, len(c.token))
 }
 
-// over returns the call that puts the value in place of what has this head and length.
+// over returns the call that replaces a value with this head and length.
 func (f Fill) over(ctx context.Context, head []byte, length int) nodes.Call {
 	if !f.Ends {
 		return swapCall(f.Claim.key, head, length, f.Value, f.TTL)
 	}
-	tells := 0 // who may not ask for the time would be refused each time, which Redis writes into a log
+	tells := 0 // a user without permission for TIME would be refused each time, and Redis would log it
 	if node, err := f.Claim.guard.nodes.Of(ctx, f.Claim.key); err == nil && node.TellsTime() {
 		tells = 1
 	}

@@ -8,13 +8,13 @@ import (
 )
 
 // habit decides whether glances pay off. A glance that leaves its caller in doubt costs a second trip, and then a first trip with PTTL is
-// cheaper. The zero habit says that they do.
+// cheaper. In the zero habit they pay off.
 type habit struct {
-	blind atomic.Int32 // rises with each record that does not tell its end, and falls with each that does
+	blind atomic.Int32 // rises with each record that does not state its end, and falls with each that does
 	slow  atomic.Bool  // the last trip took so long that there would be no time for a second one
 }
 
-// Glances pay off while three records in four tell when they end, and a trip takes no more than a third of its limit.
+// Glances pay off while three records in four state their end, and a trip takes no more than a third of its limit.
 const (
 	blindStep = 3
 	blindFrom = 15
@@ -24,7 +24,7 @@ const (
 
 func (h *habit) pay() bool { return !h.slow.Load() && h.blind.Load() < blindFrom }
 
-// met takes into account what a glance found. In the usual case it writes nothing, so goroutines share no write.
+// met takes a glance's result into account. In the usual case it writes nothing, so goroutines share no write.
 func (h *habit) met(f Found) {
 	if f.State != Present || f.Kind != record.Plain && f.Kind != record.Value {
 		return
@@ -40,8 +40,8 @@ func (h *habit) met(f Found) {
 	}
 }
 
-// tells reports whether f itself says how much time it has left, to a caller without a stale window. What another program stored does not.
-// Nor does what was stored without an end, by an older version or by a Redis user who may not ask for the time, nor a value with a stale
+// tells reports whether f itself states how much time it has left, to a caller without a stale window. A value of another program does not.
+// Neither does a value stored without an end, by an older version or by a Redis user who may not call TIME, nor a value with a stale
 // window or one made to outlive its end.
 func (f Found) tells() bool {
 	return f.Header.Ends != 0 && f.Header.Window == 0 && f.Reckoned >= 0 && f.Left != NoTTL

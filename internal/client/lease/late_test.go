@@ -15,14 +15,14 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
-// losing loses the replies to the next commands of a name: they are executed at once, or are still on their way. What may be repeated
+// losing loses the replies to the next commands of a name: they are executed at once, or are still under way. What may be repeated
 // is, as go-redis does below its hooks.
 type losing struct {
 	name     string
 	next     int  // how many are lost
 	executed bool // at once
 	sent     int
-	late     [][]any // what is on its way
+	late     [][]any // commands under way
 }
 
 func (l *losing) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -68,7 +68,7 @@ func (l *losing) lose(cmd redis.Cmder, send func() error) error {
 	return io.EOF
 }
 
-// arrive executes what was on its way.
+// arrive executes the commands that were under way.
 func (l *losing) arrive(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
 	for _, args := range l.late {
@@ -101,7 +101,7 @@ func TestAClaimWhoseReplyWasLostIsAskedAgain(t *testing.T) {
 			}
 			expect.OK(t, g.Delete(ctx, []string{"k"})[0])
 			l.arrive(t, rdb)
-			if fill(t, o, c, "old") { // what a second load of the same claim would do
+			if fill(t, o, c, "old") { // as a second load of the same claim would
 				t.Errorf("plain %v: the claim arrived late, and was good for a fill", plain)
 			}
 			if f := look(t, g, "k"); f.State == lease.Present {

@@ -66,8 +66,8 @@ type Options struct {
 	// Closing is closed when the owner is closed: see nodes.Options. May be nil.
 	Closing <-chan struct{}
 
-	// Pushes returns a channel that is signalled when key has changed, and a function that ends this. It returns nil if changes are not
-	// pushed now. What the local tier hears is faster than any polling. May be nil.
+	// Pushes returns a channel that is signalled when key has changed, and a function that ends the signals. It returns nil if changes are not
+	// pushed now. A push that the local tier hears is faster than any polling. May be nil.
 	Pushes func(key string) (changed <-chan struct{}, stop func())
 }
 
@@ -131,6 +131,16 @@ type Found struct {
 
 	// Spent is how much of Options.Timeout the read took, without the time it waited for other calls.
 	Spent time.Duration
+
+	loan nodes.Loan // has the memory of Raw; nil: it is the caller's own
+}
+
+// GiveBack gives Raw's memory back for another read, if it was borrowed. Call it once, and only if nothing holds any part of Raw or Body: not the
+// cache, and not a writer that failed.
+func (f Found) GiveBack() {
+	if f.loan != nil {
+		f.loan.GiveBack()
+	}
 }
 
 // Holder returns the ID of the load that f's lease belongs to; zero if there is none.

@@ -173,7 +173,7 @@ func clear(t *testing.T, rdb redis.UniversalClient, o lease.Options) {
 	}
 }
 
-// What is there and cannot be used (another codec version, say) is replaced by one caller, not by all.
+// A stored value that cannot be used (of another codec version, say) is replaced by one caller, not by all.
 func unusableBytesAreClaimedOnce(t *testing.T, rdb redis.UniversalClient, o lease.Options) {
 	g, key := lease.New(o), t.Name()
 	for name, bytes := range map[string]string{
@@ -206,7 +206,7 @@ func unusableBytesAreClaimedOnce(t *testing.T, rdb redis.UniversalClient, o leas
 		if !fill(t, o, winner.Load(), "version 2") || body(t, g, key) != "version 2" {
 			t.Errorf("%s: the fill was refused: %s", name, body(t, g, key))
 		}
-		// Who saw the old bytes late meets the new value.
+		// A caller that saw the old bytes late finds the new value.
 		if a := g.Claim(t.Context(), key, seen); a.Claim != nil || string(a.Body) != "version 2" || a.Err != nil {
 			t.Errorf("%s: a late claim got %+v", name, a)
 		}
@@ -214,7 +214,7 @@ func unusableBytesAreClaimedOnce(t *testing.T, rdb redis.UniversalClient, o leas
 		if o.Plain {
 			continue
 		}
-		// And who saw them before they went claims the absent key.
+		// And a caller that saw them before they went claims the absent key.
 		claim(t, g, key, seen).Release(t.Context())
 	}
 }
@@ -237,7 +237,7 @@ func aRenewalKeepsTheValueAndIsOne(t *testing.T, rdb redis.UniversalClient, o le
 		t.Error("the renewal was refused")
 	}
 	if late := g.Renew(t.Context(), key, seen); late.Claim != nil {
-		t.Error("who decided late, on the value before, renews the value after")
+		t.Error("a late decision about the previous value renews the next one")
 	}
 	next := g.Renew(t.Context(), key, look(t, g, key))
 	if next.Claim == nil {

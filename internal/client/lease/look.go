@@ -13,16 +13,21 @@ import (
 
 // Look reads key in one trip, which it may share with other reads. withTTL also asks for the time left.
 func (g *Guard) Look(ctx context.Context, key string, withTTL bool) (Found, error) {
-	return g.look(ctx, key, withTTL, false)
+	return g.look(ctx, key, withTTL, false, 0)
 }
 
-// Glance is Look with a single command, as a rule: the time left is Found.Reckoned. Once a second it asks for the TTL and for the server's
+// Borrow is Look for a caller that expects a record of about size bytes and can give its bytes back: see [Found.GiveBack].
+func (g *Guard) Borrow(ctx context.Context, key string, size int) (Found, error) {
+	return g.look(ctx, key, false, false, size)
+}
+
+// Glance is Look, usually with a single command: the time left is Found.Reckoned. Once a second it asks for the TTL and for the server's
 // time. While the server's clock is not known, or glances do not pay off, it is Look with the TTL.
 func (g *Guard) Glance(ctx context.Context, key string) (Found, error) {
-	return g.look(ctx, key, false, true)
+	return g.look(ctx, key, false, true, 0)
 }
 
-func (g *Guard) look(ctx context.Context, key string, withTTL, reckons bool) (Found, error) {
+func (g *Guard) look(ctx context.Context, key string, withTTL, reckons bool, lend int) (Found, error) {
 	if nodes.Purse(ctx, g.timeout) == 0 {
 		return Found{}, nodes.ErrSpent
 	}
@@ -32,11 +37,17 @@ func (g *Guard) look(ctx context.Context, key string, withTTL, reckons bool) (Fo
 	}
 	glances := reckons
 	reckons, withTTL, clock := g.how(node, reckons, withTTL)
-	a := node.Get(ctx, key, withTTL)
+	var a nodes.Answer
+	if lend > 0 {
+		a = node.Borrow(ctx, key, lend)
+	} else {
+		a = node.Get(ctx, key, withTTL)
+	}
 	nodes.Pay(ctx, a.Took, a.Err)
 	var f Found
 	if a.Err == nil && a.Found {
 		f = found(a.Raw, left(a.Left, withTTL))
+		f.loan = a.Loan
 		if reckons {
 			f.reckon(clock)
 		} else {

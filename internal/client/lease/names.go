@@ -8,7 +8,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/hashslot"
 )
 
-// LockName names the lock of one renewal: of this key as stored by this fill. A process that decides late, on a value renewed meanwhile,
+// LockName names the lock of one renewal: of this key as stored by this fill. A process that decides late, about a value renewed meanwhile,
 // finds the lock of an earlier fill. The name lies outside every namespace, and so outside every tracked prefix.
 func LockName(key string, fill []byte) string {
 	return keyform.Reserved + "lock:" + hex.EncodeToString(fill) + ":" + key

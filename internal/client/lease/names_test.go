@@ -40,7 +40,7 @@ func FuzzSiblingLivesInTheSlotOfItsKey(f *testing.F) {
 	})
 }
 
-// No key of a user's can be one of ours: what a prefix must not be is exactly what could meet a reserved name.
+// No user's key can be one of ours: exactly those prefixes are forbidden that could collide with a reserved name.
 func TestNoAllowedPrefixReachesAReservedName(t *testing.T) {
 	for _, prefix := range []string{"", "m", "may", "mayfly", "mayfly:", "mayfly:lock:", "mayfly:x"} {
 		if !keyform.Collides(prefix) {

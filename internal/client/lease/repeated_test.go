@@ -39,7 +39,7 @@ func (twice) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPi
 	}
 }
 
-func TestWhatIsRepeatedKnowsItsOwnToken(t *testing.T) {
+func TestARepeatedCommandKnowsItsOwnToken(t *testing.T) {
 	defer func() { ending = false }()
 	for i, plain := range []bool{false, true, false} {
 		ending = i == 2

@@ -34,6 +34,22 @@ return 0`)
 	drop = nodes.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0`)
 
+	// bury  k, tombstone, ms: replaces whatever k holds by a tombstone, which lives for ms, or for as long as one that is there would have. The DEL
+	// comes first: a server that is out of memory lets a script end that has begun to write, and would refuse the SET otherwise.
+	bury = nodes.NewScript(`local k, new, ms = KEYS[1], ARGV[1], tonumber(ARGV[2])
+local v = redis.pcall('GET', k)
+if type(v) == 'string' and #v == #new and string.sub(v, 1, 12) == string.sub(new, 1, 12) then
+	ms = math.max(ms, redis.call('PTTL', k))
+end
+redis.call('DEL', k)
+redis.call('SET', k, new, 'PX', ms)
+return 1`)
+
+	// sweep  k, tombstone: removes k, unless it holds a tombstone.
+	sweep = nodes.NewScript(`local v, like = redis.pcall('GET', KEYS[1]), ARGV[1]
+if type(v) == 'string' and #v == #like and string.sub(v, 1, 12) == string.sub(like, 1, 12) then return 0 end
+return redis.call('UNLINK', KEYS[1])`)
+
 	// raise  k, new, ms: stores new, unless k holds the same form with a greater number in its last eight bytes.
 	raise = nodes.NewScript(`local v, new = redis.call('GET', KEYS[1]), ARGV[1]
 local function part(s) return string.sub(s, 1, 12) .. string.sub(s, 25, 28) end
@@ -47,12 +63,18 @@ end
 redis.call('SET', KEYS[1], new, 'PX', ARGV[2])
 return 1`)
 
-	// draw  k, new, least, draws: returns the number in the last eight bytes of k's record, and how many milliseconds that lives. If draws is 1
-	// the number becomes the greater of the one in new and the next one. A record that would live for less than least milliseconds, one with
-	// another number, and one that is not there, gets new's other bytes, and lives for new's time if that is longer. Nothing ever makes the
-	// number or the life smaller, so a copy that comes late does no harm. Lua's numbers are too short to count in: it counts in bytes.
+	// draw  k, new, least, draws: returns the number in the last eight bytes of k's record, and how many milliseconds the record lives. If draws
+	// is 1, the number becomes the server's time in microseconds, or the next number if that is greater. So it is not ahead of the server's clock,
+	// and stays greater than all earlier numbers after the key was lost. The record is written with new's other bytes if it would live for less
+	// than least milliseconds, gets another number, or does not exist; then it lives for new's time if that is longer. Nothing ever makes the number
+	// or the life smaller, so a copy that arrives late does no harm. Lua's numbers are too short for some records, so the script compares bytes.
 	draw = nodes.NewScript(`local k, new, ms, least, draws = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
-local v, number, left = redis.call('GET', k), string.sub(new, -8), 0
+local v, number, left, time = redis.call('GET', k), '', 0, redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+for i = 1, 8 do
+	number = string.char(now % 256) .. number
+	now = math.floor(now / 256)
+end
 local function form(s) return string.sub(s, 1, 4) .. string.sub(s, 6, 6) .. string.sub(s, 25, 28) end
 local mine = v and #v > 50 and form(v) == form(new) and string.byte(v, -8) < 128
 if mine then

@@ -19,8 +19,8 @@ const (
 	pushedPoll = 250 * time.Millisecond
 )
 
-// lookLeased is Look that also returns who loads the key and how long that lease has left. For a plain value it reads the lease from the
-// key beside it.
+// lookLeased is Look that also returns the holder of the key's lease and how long that lease has left. For a plain value it reads the lease from
+// the key beside it.
 func (g *Guard) lookLeased(ctx context.Context, key string, withTTL bool) (f Found, left time.Duration, err error) {
 	if !g.plain {
 		f, err = g.Look(ctx, key, true)
@@ -30,31 +30,51 @@ func (g *Guard) lookLeased(ctx context.Context, key string, withTTL bool) (f Fou
 	if err != nil {
 		return f, 0, err
 	}
-	get, sibling := redis.NewStringCmd(ctx, "get", key), SiblingName(key)
-	lease := redis.NewStringCmd(ctx, "get", sibling)
-	ends := redis.NewDurationCmd(ctx, time.Millisecond, "pttl", sibling)
-	cmds := []redis.Cmder{lease, ends, get} // in this order: if the lease is gone, its value is already there
-	var pttl *redis.DurationCmd
+	q := besideQuery(ctx, key, withTTL)
+	if err := node.Ask(ctx, q.cmds()...); err != nil {
+		return f, 0, err
+	}
+	return q.answer()
+}
+
+// beside is what reads a plain value and the lease beside it.
+type beside struct {
+	lease, get *redis.StringCmd
+	ends, pttl *redis.DurationCmd // of the lease, and of the value: nil if that is not asked
+}
+
+func besideQuery(ctx context.Context, key string, withTTL bool) (q beside) {
+	sibling := SiblingName(key)
+	q.lease, q.get = redis.NewStringCmd(ctx, "get", sibling), redis.NewStringCmd(ctx, "get", key)
+	q.ends = redis.NewDurationCmd(ctx, time.Millisecond, "pttl", sibling)
 	if withTTL {
-		pttl = redis.NewDurationCmd(ctx, time.Millisecond, "pttl", key)
-		cmds = append(cmds, pttl)
+		q.pttl = redis.NewDurationCmd(ctx, time.Millisecond, "pttl", key)
 	}
-	if err := node.Ask(ctx, cmds...); err != nil {
+	return q
+}
+
+func (q *beside) cmds() []redis.Cmder {
+	cmds := []redis.Cmder{q.lease, q.ends, q.get} // in this order: if the lease is gone, its value is already there
+	if q.pttl != nil {
+		cmds = append(cmds, q.pttl)
+	}
+	return cmds
+}
+
+func (q *beside) answer() (f Found, left time.Duration, err error) {
+	if f, err = read(q.get, q.pttl); err != nil {
 		return f, 0, err
 	}
-	if f, err = read(get, pttl); err != nil {
-		return f, 0, err
-	}
-	raw, err := lease.Bytes()
+	raw, err := q.lease.Bytes()
 	if errors.Is(err, redis.Nil) {
-		return f, ends.Val(), nil
+		return f, q.ends.Val(), nil
 	}
-	beside := found(raw, 0)
-	f.Failure = beside.Failure
-	if f.Lease = raw; beside.State == Failed {
+	lease := found(raw, 0)
+	f.Failure = lease.Failure
+	if f.Lease = raw; lease.State == Failed {
 		f.Lease = nil
 	}
-	return f, ends.Val(), err
+	return f, q.ends.Val(), err
 }
 
 // Await polls key until the condition until holds, and returns what it found then. It ends with ctx at the latest, or when Redis has not
@@ -63,7 +83,7 @@ func (g *Guard) Await(ctx context.Context, key string, until func(Found) bool) (
 	return g.await(ctx, Want{Key: key}, func(f Found, _ time.Time, _ time.Duration) bool { return until(f) })
 }
 
-// await is Await for a Want. until also receives when the question was asked and how much time the lease then had left.
+// await is Await for a Want. until also receives the time of the request and how long the lease then had left.
 func (g *Guard) await(ctx context.Context, w Want, until func(f Found, asked time.Time, left time.Duration) bool) (Found, error) {
 	var changed <-chan struct{}
 	pause := firstPoll

@@ -20,9 +20,9 @@ type Value struct {
 	Bytes []byte
 	TTL   time.Duration
 
-	// Ends makes Set write into Bytes, which must be the record of a value, the earliest time at which the value ends by its server's
-	// clock, as that clock was last heard. If the clock was not heard recently, the server is asked first, with the time limit of a
-	// separate question.
+	// Ends makes Set write the value's end into Bytes, which must be the record of a value. That is the earliest time at which the value can end by
+	// its server's clock, as that clock was last heard. If the clock was not heard recently, Set asks the server first, with the time limit of a
+	// separate request.
 	Ends bool
 }
 
@@ -45,8 +45,8 @@ func (g *Guard) Set(ctx context.Context, values []Value) []error {
 	})
 }
 
-// Raise stores values whose last eight bytes are a number, each unless the key holds a greater one: in whatever order they arrive, the
-// greatest stays. It returns one error per value.
+// Raise stores values whose last eight bytes are a number, each unless the key holds a greater one. So the greatest stays, in whatever order they
+// arrive. It returns one error per value.
 func (g *Guard) Raise(ctx context.Context, values []Value) []error {
 	calls := make([]nodes.Call, len(values))
 	for i, v := range values {
@@ -62,9 +62,10 @@ type Drawn struct {
 	Left   time.Duration
 }
 
-// Draw makes the number at the end of a record greater than it was, and not less than the one at the end of form, which is the record if there
-// is none. Of draws at the same time, from any process, each gets a number of its own. With only it does not draw, but tells the number. Either
-// way the record lives for least afterwards: if it would not, it gets form's TTL.
+// Draw makes the number at the end of a record greater than it was, and at least the server's time in microseconds. If there is no record, form
+// becomes the record, with that number. Simultaneous draws, from any process, each get a number of their own. A number is greater than all earlier
+// ones even if the record was lost in between, unless the server's clock was set back too. With only Draw changes no number, and returns the
+// current one. Either way the record lives for least afterwards: if it would not, it gets form's TTL.
 func (g *Guard) Draw(ctx context.Context, form Value, least time.Duration, only bool) (Drawn, error) {
 	draws := 1
 	if only {
@@ -90,16 +91,20 @@ func (g *Guard) Replace(ctx context.Context, key string, seen Found, value []byt
 	return did[0], errs[0]
 }
 
-// Delete removes keys and ends the right to fill them, in one trip per server. With Hold it leaves tombstones. It returns one error per
+// Delete removes keys and ends the right to fill them, in one trip per server. With Hold it leaves tombstones, and shortens none. It returns one error per
 // key; if that is not nil, the key may or may not have been removed.
 func (g *Guard) Delete(ctx context.Context, keys []string) []error {
+	if g.hold > 0 {
+		calls := make([]nodes.Call, len(keys))
+		for i, key := range keys {
+			calls[i] = bury.Call([]string{key}, record.AppendTombstone(nil, record.NewID()), millis(g.hold))
+		}
+		_, errs := g.nodes.Run(nodes.Within(ctx, g.timeout), calls...)
+		return errs
+	}
 	return g.write(ctx, keys, (*nodes.Node).Ask, func(_ context.Context, _ *nodes.Node, i int) []redis.Cmder {
-		switch {
-		case g.plain:
+		if g.plain {
 			return []redis.Cmder{redis.NewIntCmd(ctx, "del", SiblingName(keys[i]), keys[i])}
-		case g.hold > 0:
-			// The DEL comes first: a server that is out of memory refuses the tombstone.
-			return []redis.Cmder{redis.NewIntCmd(ctx, "del", keys[i]), redis.NewStatusCmd(ctx, "set", keys[i], record.AppendTombstone(nil, record.NewID()), "px", millis(g.hold))}
 		}
 		return []redis.Cmder{redis.NewIntCmd(ctx, "del", keys[i])}
 	})
@@ -143,7 +148,7 @@ func (g *Guard) write(ctx context.Context, keys []string, ask func(*nodes.Node, 
 }
 
 // Clear removes every key that begins with prefix, and every lease with it, from every master. After each step it reports to removed how
-// many it removed, on a cluster from several goroutines. A key written while it runs may stay.
+// many it removed, on a cluster from several goroutines. A key written while it runs may stay. With Hold, tombstones stay.
 func (g *Guard) Clear(ctx context.Context, prefix string, removed func(n int)) error {
 	patterns := []string{keyform.Glob(prefix)}
 	if g.plain { // leases first: a load that ends in between is then not stored
@@ -151,7 +156,7 @@ func (g *Guard) Clear(ctx context.Context, prefix string, removed func(n int)) e
 	}
 	return g.nodes.Masters(ctx, func(ctx context.Context, node *nodes.Node) error {
 		for _, pattern := range patterns {
-			if err := clear(ctx, node, pattern, removed); err != nil {
+			if err := g.clear(ctx, node, pattern, removed); err != nil {
 				return err
 			}
 		}
@@ -167,7 +172,7 @@ func (g *Guard) Reach(ctx context.Context) error {
 	})
 }
 
-func clear(ctx context.Context, node *nodes.Node, pattern string, removed func(n int)) error {
+func (g *Guard) clear(ctx context.Context, node *nodes.Node, pattern string, removed func(n int)) error {
 	const step = 500
 	cursor := uint64(0)
 	for {
@@ -180,19 +185,9 @@ func clear(ctx context.Context, node *nodes.Node, pattern string, removed func(n
 			return err
 		}
 		if len(keys) > 0 {
-			cmds := make([]redis.Cmder, len(keys)) // one by one: they lie in many slots
-			for i, key := range keys {
-				cmds[i] = redis.NewIntCmd(ctx, "unlink", key)
-			}
-			if err := node.Ask(ctx, cmds...); err != nil {
+			n, err := g.unlink(ctx, node, keys)
+			if err != nil {
 				return err
-			}
-			n := 0
-			for _, cmd := range cmds {
-				if err := cmd.Err(); err != nil {
-					return err
-				}
-				n += int(cmd.(*redis.IntCmd).Val())
 			}
 			removed(n)
 		}
@@ -200,4 +195,35 @@ func clear(ctx context.Context, node *nodes.Node, pattern string, removed func(n
 			return nil
 		}
 	}
+}
+
+// unlink removes keys one by one, as they lie in many slots.
+func (g *Guard) unlink(ctx context.Context, node *nodes.Node, keys []string) (n int, err error) {
+	if g.hold > 0 {
+		tombstone, calls := record.AppendTombstone(nil, record.NewID()), make([]nodes.Call, len(keys))
+		for i, key := range keys {
+			calls[i] = sweep.Call([]string{key}, tombstone)
+		}
+		did, errs := node.Run(ctx, calls...)
+		for _, one := range did {
+			if one {
+				n++
+			}
+		}
+		return n, errors.Join(errs...)
+	}
+	cmds := make([]redis.Cmder, len(keys))
+	for i, key := range keys {
+		cmds[i] = redis.NewIntCmd(ctx, "unlink", key)
+	}
+	if err := node.Ask(ctx, cmds...); err != nil {
+		return 0, err
+	}
+	for _, cmd := range cmds {
+		if err := cmd.Err(); err != nil {
+			return n, err
+		}
+		n += int(cmd.(*redis.IntCmd).Val())
+	}
+	return n, nil
 }

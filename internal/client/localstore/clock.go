@@ -2,11 +2,11 @@ package localstore
 
 import "time"
 
-// Clock tells the unix milliseconds for about half the price of time.Now, by the monotonic clock alone: a step of the
-// wall clock neither ends an entry early nor makes it live longer than it was given. Deadlines for a store must come
+// Clock returns unix milliseconds for about half the cost of time.Now, from the monotonic clock alone: a step of the
+// wall clock neither ends an entry early nor makes it live longer. Deadlines for a store must come
 // from the same Clock.
 //
-// A machine that is suspended stops it. What is kept coherent over a connection is flushed then, because the connection
+// The clock stops while the machine is suspended. Copies that a connection keeps coherent are flushed then, because the connection
 // does not survive.
 type Clock struct {
 	start time.Time

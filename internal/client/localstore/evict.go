@@ -45,14 +45,14 @@ func (p *policy) victim() uint32 {
 			return id
 		}
 		if int(p.age(id)) > p.len() {
-			p.judge(-1) // the order of use alone would not have kept it
+			p.judge(-1) // plain order of use would not have kept it
 		}
 		p.move(id, &p.main)
 	}
 	return none
 }
 
-// leave makes a ghost of an entry of main, if there is one.
+// leave turns an entry of main into a ghost. It does nothing for none.
 func (p *policy) leave(id uint32) uint32 {
 	if id != none {
 		p.ghosts.left++

@@ -1,20 +1,20 @@
 package localstore
 
-// ghosts remember what left a shard lately: of each entry 15 bits of its hash, from which queue it left, and 16 bits of a time, in units that
-// grow with the shard. A new ghost takes the place of the oldest in its bucket. There are two for each entry of the shard: eight bytes of
-// books, which are there once the shard was full.
+// ghosts remember the entries that left a shard recently. Each ghost has 15 bits of the entry's hash, the queue it left, and 16 bits of a time, in
+// units that grow with the shard. A new ghost replaces the oldest in its bucket. There are two ghosts per entry of the shard: eight bytes of
+// bookkeeping, allocated once the shard has been full.
 type ghosts struct {
-	now   uint32   // entries that came in
-	left  uint32   // entries that left main
+	now   uint32   // number of entries that came in
+	left  uint32   // number of entries that left main
 	cells []uint32 // buckets of perGhosts; a cell is a tag, a bit for main, and a time; 0 is none
-	next  []uint8  // by bucket: the cell of the oldest
-	shift uint     // of times
+	next  []uint8  // by bucket: the cell with the oldest ghost
+	shift uint     // of the times
 }
 
 // ghost is what is known about an entry that left.
 type ghost struct {
 	ofMain bool
-	age    uint32 // entries that came in since its time or, if it is of main, that left main
+	age    uint32 // entries that came in since its time; if it is of main, entries that left main
 }
 
 const (
@@ -52,13 +52,13 @@ func (g *ghosts) grow(n int) {
 	}
 }
 
-// bucket returns the cells of a hash, and which is the oldest.
+// bucket returns the cells of a hash, and the cell with the oldest ghost.
 func (g *ghosts) bucket(hash uint32) (cells []uint32, next *uint8) {
 	b := int(uint64(hash) * uint64(len(g.next)) >> 32)
 	return g.cells[b*perGhosts : (b+1)*perGhosts], &g.next[b]
 }
 
-// tag is what a cell keeps of a hash: the end that does not find the bucket.
+// tag returns the part of a hash that a cell keeps: the end that does not select the bucket.
 func tag(hash uint32) uint32 { return max(hash&(1<<15-1), 1) }
 
 // clock returns the current time in the units of a cell.

@@ -1,16 +1,16 @@
 package localstore
 
-// The policy decides which entry leaves when a shard needs room. Readers report nothing, and no buffer carries their reads to anybody: they
-// count them in the entry, up to three, and the policy reads these counts when it needs room, which is when somebody writes.
+// The policy decides which entry leaves when a shard needs room. Readers do not report to it through a buffer. They count their
+// reads in the entry, up to three, and the policy looks at these counts when a write needs room.
 //
-// A new entry comes into the small queue; its oldest leaves, or goes round again if it was read. The main queue is a clock, which gives an
-// entry another round for each read. Time is counted in entries that came in. What leaves is remembered for a while as a ghost: a few bits
-// of its hash, and when. If it comes back, the time that it was away is compared with the age of the main queue's oldest that nobody read:
-// the one with the shorter time between its uses has the place in main, as in LIRS (Jiang and Zhang, 2002).
+// A new entry joins the small queue. The oldest of that queue leaves, or goes round again if it was read. The main queue is a clock, which gives an
+// entry another round for each read. Time is counted in entries that came in. An entry that leaves is remembered for a while as a ghost: a few bits
+// of its hash, and the time. If the entry comes back, the policy compares how long it was away with the age of the oldest unread entry of main.
+// The one with the shorter time between its uses gets the place in main, as in LIRS (Jiang and Zhang, 2002).
 //
-// So a scan washes through the small queue, and so does what is too much of a loop: what comes back from it was away for longer than
-// anything in main, which stays. How large the small queue should be depends on the workload, and its ghosts tell: those that a slightly
-// larger one would have kept make it larger, those of main smaller.
+// So a scan passes through the small queue without touching main. The same happens to the part of a loop that does not fit: what comes back was away
+// longer than anything in main, which stays. The best size of the small queue depends on the workload, and ghosts show it: a ghost that a slightly
+// larger small queue would have kept makes the small queue larger, and such a ghost of main makes it smaller.
 //
 // docs/decisions/0004 has the measurements, and the policies that lost.
 type policy struct {
@@ -20,22 +20,22 @@ type policy struct {
 	ghosts      ghosts
 	share       float64
 	most        float64 // that share may be
-	unread      int     // entries in a row at the end of small that nobody had read
-	score       float64 // how much better the plain order of use did lately, at most an entry's worth for each
+	unread      int     // entries in a row at the end of small that had no reads
+	score       float64 // how much better plain order of use did recently, at most one entry's worth per entry
 }
 
 const (
 	inSmall, inMain = 1, 2
 
 	maxUses    = 3    // where the use counter of an entry stops
-	looks      = 8    // entries in use that a hand passes by before it settles for one
+	looks      = 8    // entries in use that a hand passes before it settles for one
 	firstShare = 0.03 // of small, before anything is known
 	minShare   = 0.01 // so that there is always something to compare
-	mostShare  = 0.5  // unless the order of use alone is better
-	allShare   = 0.95 // where it is
-	promoteAt  = 2    // reads in small after which an entry tries for main
+	mostShare  = 0.5  // unless plain order of use is better
+	allShare   = 0.95 // when it is
+	promoteAt  = 2    // reads in small after which an entry competes for main
 	near       = 0.15 // of the entries: a queue larger by that would have kept the ghost
-	fallback   = 0.5  // of the entries: the score from which on the order of use alone is better
+	fallback   = 0.5  // of the entries: from this score on, plain order of use is better
 )
 
 func (p *policy) init(take func(id, most uint32) uint32) {
@@ -71,7 +71,7 @@ func (p *policy) admit(id uint32) {
 	}
 }
 
-// returns learns from the ghost of an entry that comes back, and reports whether the entry has a place in main.
+// returns learns from the ghost of an entry that comes back, and reports whether the entry gets a place in main.
 func (p *policy) returns(g ghost) bool {
 	n := float64(p.len() + 1)
 	away := float64(g.age)
@@ -81,7 +81,7 @@ func (p *policy) returns(g ghost) bool {
 		}
 		return false
 	}
-	if p.unread <= max(64, p.len()/100) { // else small is no use, however large
+	if p.unread <= max(64, p.len()/100) { // otherwise the small queue is useless, however large
 		if away <= float64(p.small.len)+near*n {
 			p.resize(+1)
 		}
@@ -115,7 +115,7 @@ func (p *policy) judge(by float64) {
 	p.share = min(p.share, p.most)
 }
 
-// age is how long ago slot id came in, or was found in use.
+// age returns how long ago slot id came in, or was found in use.
 func (p *policy) age(id uint32) uint32 { return p.ghosts.now - p.slots[id].stamp }
 
 // move makes slot id the newest of to, as if it had just come in.

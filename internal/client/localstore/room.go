@@ -2,7 +2,7 @@ package localstore
 
 import "math"
 
-// entryCost is what the budget is charged for an entry whose value costs cost.
+// entryCost returns what an entry takes from the budget if its value costs cost.
 func entryCost(key string, cost int64) int64 {
 	fixed := int64(Overhead + len(key))
 	if cost < 0 || cost > math.MaxInt64-fixed {
@@ -11,9 +11,9 @@ func entryCost(key string, cost int64) int64 {
 	return fixed + cost
 }
 
-// makeRoom takes out one entry of sh, whose lock the caller holds: a dead one, else the one that the policy can do
-// without. If sh is empty it evicts from another shard, and lets go of the lock meanwhile, because no one ever holds
-// two.
+// makeRoom removes one entry of sh, whose lock the caller holds: a dead one, or else the one that the policy can do
+// without. If sh is empty it evicts from another shard, and releases the lock of sh meanwhile, because no goroutine ever
+// holds two.
 func (s *Store) makeRoom(sh *shard, now int64) {
 	if sh.reap(now, 1) > 0 || sh.evict() {
 		return

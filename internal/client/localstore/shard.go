@@ -7,15 +7,15 @@ import (
 	"github.com/mayflycache/mayfly/internal/expiry"
 )
 
-// shard is a part of the keys with its own lock, books and policy. The entries are in the tables of the views.
+// shard is a part of the keys with its own lock, bookkeeping and policy. The entries are in the tables of the views.
 type shard struct {
-	mu        sync.Mutex // guards the rest, and what is written to the views' tables of this shard
+	mu        sync.Mutex // guards the rest, and writes to the views' tables of this shard
 	store     *Store
 	number    int
-	policy    policy // with the slots
+	policy    policy // contains the slots
 	free      uint32 // the first free slot
 	deadlines expiry.Index
-	tally     Stats // the counts of the writers
+	tally     Stats // the writers' counts
 
 	_ [64]byte // no shard shares a cache line with the next
 }
@@ -61,7 +61,7 @@ func (sh *shard) take(id, most uint32) uint32 {
 	return (*sh.store.views.Load())[s.view].take(sh.number, s.hash, id, most)
 }
 
-// evict makes room by one entry and reports whether there was one.
+// evict removes one entry to make room, and reports whether there was one.
 func (sh *shard) evict() bool {
 	id := sh.policy.evict()
 	if id == none {
@@ -72,7 +72,7 @@ func (sh *shard) evict() bool {
 	return true
 }
 
-// reap removes up to max dead entries and returns how many.
+// reap removes up to max dead entries and returns their number.
 func (sh *shard) reap(now int64, max int) int {
 	n := sh.deadlines.Reap(now, max, sh.drop)
 	sh.tally.Expired += uint64(n)

@@ -1,6 +1,6 @@
 package localstore
 
-// slot is what the books of a shard say about one entry. It has no pointer: the collector does not look at the books.
+// slot is a shard's bookkeeping for one entry. It contains no pointer, so the garbage collector does not scan it.
 type slot struct {
 	hash       uint32
 	prev, next uint32 // in its queue; next alone in the list of free slots
@@ -9,10 +9,10 @@ type slot struct {
 	queue      uint8 // which queue it is in: inSmall or inMain; 0 is a free slot
 }
 
-// none is no slot.
+// none is not a valid slot.
 const none = ^uint32(0)
 
-// queue is a first-in, first-out list of slots, from whose middle a slot can be removed too.
+// queue is a first-in, first-out list of slots that also allows removal from its middle.
 type queue struct {
 	newest, oldest uint32
 	len            int

@@ -9,12 +9,12 @@ import (
 // Stats counts what happened since the store was made.
 type Stats struct {
 	Hits, Misses uint64
-	Evictions    uint64 // entries that left for want of room
+	Evictions    uint64 // entries that left to make room
 	Expired      uint64 // entries whose memory was taken back after their deadline
 	Refused      uint64 // entries larger than the store
 }
 
-// Stats adds up the counters. It is for now and then, not for every request.
+// Stats adds up the counters. Do not call it on every request.
 func (s *Store) Stats() Stats {
 	sum := s.reads()
 	for i := range s.shards {
@@ -28,7 +28,7 @@ func (s *Store) Stats() Stats {
 	return sum
 }
 
-// Dead returns how many entries are over and still take memory.
+// Dead returns how many dead entries still take memory.
 func (s *Store) Dead(now int64) (n int) {
 	for i := range s.shards {
 		sh := &s.shards[i]
@@ -54,8 +54,8 @@ func (s *Store) reads() (sum Stats) {
 	return sum
 }
 
-// readCounters count hits and misses without making readers meet: there are more of them than processors, and a
-// goroutine counts in the one that the address of its stack picks, so that it stays with one cache line.
+// readCounters count hits and misses without contention between readers. There are more counters than processors, and the
+// address of a goroutine's stack selects its counter, so that a goroutine stays with one cache line.
 type readCounters struct {
 	shift    uint
 	counters []readCounter

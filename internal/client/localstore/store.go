@@ -1,23 +1,23 @@
-// Package localstore is the memory of this process in front of Redis: typed values under one budget, each with its end.
+// Package localstore is this process's memory in front of Redis: typed values under one budget, each with a deadline.
 //
-// A [Store] owns the budget, the deadlines and the choice of what to evict. A [Values] is a typed door to it: every
-// namespace has its own view and its own value type, all views share the bytes of one store.
+// A [Store] owns the budget, the deadlines and the eviction policy. A [Values] is a typed view of it: every
+// namespace has its own view with its own value type, and all views share the bytes of one store.
 //
 //	store, err := localstore.New(localstore.Options{MaxBytes: 64 << 20})
 //	users := localstore.NewValues[*User](store)
 //	users.Set("user:7", u, cost, now+60_000, now)
 //	u, deadline, ok := users.Get("user:7", now)
 //
-// How one budget serves many types without boxing a value: a view has hash tables of its own, whose entries are generic
-// (entry[V], one allocation with the value inside). The store knows an entry by a slot, a small number; its books (the
-// queues of the policy, the index of deadlines) are arrays of numbers, without a pointer in them, so that the garbage
-// collector does not walk them. The few times the store has to touch an entry, it asks the view to.
+// One budget serves many types without boxing values. Each view has hash tables of its own, whose entries are generic
+// (entry[V], one allocation with the value inside). The store knows an entry by its slot, a small number. Its bookkeeping (the
+// queues of the policy, the index of deadlines) consists of arrays of numbers without pointers, so that the garbage
+// collector does not scan it. When the store has to touch an entry, which is rare, it asks the view to.
 //
-// A read takes no lock. It loads the table, compares, and writes at most the use counter of the entry, which
-// stops at three: an entry that is read all the time is soon not written at all. Writers take the lock of one shard.
+// A read takes no lock. It loads the table, compares, and writes at most the entry's use counter, which
+// stops at three: an entry that is read all the time is soon not written at all. A writer takes the lock of one shard.
 //
-// Time is an argument, in unix milliseconds; nothing here starts a goroutine. Dead entries are invisible to readers
-// at once, and their memory is given back by the writes that follow, or by [Store.Reap] when there are none.
+// Time is an argument, in unix milliseconds, and nothing here starts a goroutine. Dead entries are invisible to readers
+// at once. Later writes give their memory back, or [Store.Reap] if there are no writes.
 package localstore
 
 import (
@@ -30,8 +30,8 @@ import (
 	"sync/atomic"
 )
 
-// Overhead is what an entry costs beyond its key and its value: the entry itself, its place in the table and in the
-// books. Set adds it, so that MaxBytes is about what the process really spends.
+// Overhead is what an entry takes beyond its key and its value: the entry itself, its place in the table and in the
+// bookkeeping. Set adds it, so that MaxBytes is close to what the process really uses.
 const Overhead = 112
 
 // Options bound a store. At least one bound must be set.
@@ -43,9 +43,9 @@ type Options struct {
 // Store holds the entries of all its views within one budget. It is safe for concurrent use.
 type Store struct {
 	maxBytes, maxEntries int64
-	bytes, entries       atomic.Int64 // reserved before an entry is visible: what readers can see never exceeds the bounds
+	bytes, entries       atomic.Int64 // reserved before an entry becomes visible, so that visible entries never exceed the bounds
 	seed                 maphash.Seed
-	shift                uint // hash >> shift is the shard
+	shift                uint // hash >> shift selects the shard
 	shards               []shard
 	swept                atomic.Int64 // when a write last swept, unix ms
 	changes              [stripes]atomic.Uint64
@@ -54,10 +54,10 @@ type Store struct {
 	views atomic.Pointer[[]shelf] // by slot.view
 }
 
-// shelf is what the store asks of a view about an entry it knows only by its slot. The caller holds the lock of the
+// shelf is what the store requires of a view, for entries that it knows only by their slots. The caller holds the lock of the
 // shard.
 type shelf interface {
-	// take takes up to most from the use counter of the entry and returns what it was.
+	// take takes up to most from the entry's use counter and returns the former count.
 	take(shard int, hash, id, most uint32) uint32
 	// drop removes the entry and returns its cost.
 	drop(shard int, hash, id uint32) int64
@@ -69,7 +69,7 @@ type shelf interface {
 	each(shard int, f func(key string, id uint32) bool)
 }
 
-// New makes an empty store.
+// New returns an empty store.
 func New(o Options) (*Store, error) {
 	if o.MaxBytes < 0 {
 		return nil, fmt.Errorf("localstore: Options.MaxBytes must not be negative, got %d", o.MaxBytes)
@@ -97,8 +97,8 @@ func New(o Options) (*Store, error) {
 	return s, nil
 }
 
-// shardsFor returns a power of two: enough shards that writers seldom meet, but each large enough that the policy of
-// one shard sees the whole workload in small. A store of less than two thousand entries has one.
+// shardsFor returns a power of two: enough shards that writers rarely contend, but each large enough that the policy of
+// one shard sees a representative part of the workload. A store of fewer than two thousand entries has one shard.
 func shardsFor(maxBytes, maxEntries int64, procs int) int {
 	const perShard = 1024
 	entries := min(maxEntries, maxBytes/(2*Overhead))
@@ -114,7 +114,7 @@ func (s *Store) hash(key string) (shard int, hash uint32) {
 	return int(h >> s.shift), uint32(h)
 }
 
-// add makes v known to the store.
+// add registers v with the store.
 func (s *Store) add(v shelf) (view uint16) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,8 +167,8 @@ func (s *Store) Delete(key string) bool {
 	return found
 }
 
-// Clear removes the keys that begin with prefix, in every view, and returns how many. It looks at every entry, shard by
-// shard: what is set meanwhile may stay.
+// Clear removes the keys that begin with prefix, in every view, and returns their number. It looks at every entry, shard by
+// shard: a key that is set meanwhile may stay.
 func (s *Store) Clear(prefix string) int {
 	n := 0
 	for i := range s.shards {
@@ -179,8 +179,8 @@ func (s *Store) Clear(prefix string) int {
 	return n
 }
 
-// Len returns how many entries are held, dead ones that were not reaped yet included.
+// Len returns the number of entries, including dead ones that were not reaped yet.
 func (s *Store) Len() int { return int(s.entries.Load()) }
 
-// Bytes returns what is spent of the budget.
+// Bytes returns how much of the budget is used.
 func (s *Store) Bytes() int64 { return s.bytes.Load() }

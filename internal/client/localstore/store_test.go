@@ -295,7 +295,7 @@ func TestConcurrent(t *testing.T) {
 				}
 			})
 		}
-		timer := time.AfterFunc(time.Duration(effort.Times(50, 1000))*time.Millisecond, func() { stop.Store(true) })
+		timer := time.AfterFunc(time.Duration(effort.Times(20, 1000))*time.Millisecond, func() { stop.Store(true) })
 		wg.Wait()
 		timer.Stop()
 		if o.MaxEntries > 0 && s.Len() > o.MaxEntries || o.MaxBytes > 0 && s.Bytes() > o.MaxBytes {

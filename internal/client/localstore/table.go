@@ -5,26 +5,26 @@ import (
 	"sync/atomic"
 )
 
-// entry is one key of a view. All but uses is written before the entry is published and never after: who changes
-// a value publishes a new entry.
+// entry is one key of a view. All fields except uses are written before the entry is published and never afterwards: to change
+// a value, a writer publishes a new entry.
 type entry[V any] struct {
 	key      string
-	deadline int64 // unix ms; expiry.None lives until evicted
+	deadline int64 // unix ms; with expiry.None it lives until evicted
 	cost     int64
 	id       uint32        // its slot
-	uses     atomic.Uint32 // reads since the policy looked last, at most maxUses
+	uses     atomic.Uint32 // reads since the policy last looked, at most maxUses
 	value    V
 }
 
 // table is a hash table that is read without a lock and written under the lock of its shard.
 //
-// It is made of buckets of one cache line: seven entries, and a word with a byte for each of them that holds eight bits
-// of its hash (0: free). A reader finds the candidates of a bucket by that word alone, so that a hit costs
-// the line of the bucket and the line of the entry. An entry whose bucket is full goes to the next one; the eighth
-// byte counts the entries that went by, so that a reader knows when to stop, and a delete leaves no tombstone.
+// It consists of buckets of one cache line: seven entries, and a word with one byte for each of them that holds eight bits
+// of its hash (0: free). A reader finds the candidates of a bucket from that word alone, so that a hit touches only
+// the line of the bucket and the line of the entry. An entry whose bucket is full goes to the next one. The eighth
+// byte counts the entries that went past, so that a reader knows when to stop, and a delete leaves no tombstone.
 //
-// An entry never moves within a table. Growth fills a new table and publishes it when it is complete; who still reads
-// the old one sees the moment before.
+// An entry never moves within a table. Growth fills a new table and publishes it when it is complete. A reader of
+// the old table sees the state just before.
 type table[V any] struct {
 	buckets []bucket[V]
 	len     int
@@ -32,8 +32,8 @@ type table[V any] struct {
 
 const (
 	perBucket = 7
-	passedBy  = 56       // shift of the count of entries that went by
-	passedMax = 1<<8 - 1 // a count that got here stays here until the table is rebuilt
+	passedBy  = 56       // shift of the count of entries that went past
+	passedMax = 1<<8 - 1 // a count that reaches this keeps it until the table is rebuilt
 )
 
 type bucket[V any] struct {
@@ -57,7 +57,7 @@ func (t *table[V]) next(b int) int {
 	return 0
 }
 
-// tagOf is the byte of a hash that is kept in the bucket; home uses the other end of it.
+// tagOf returns the byte of a hash that the bucket keeps; home uses the other end of the hash.
 func tagOf(hash uint32) uint64 {
 	if tag := uint64(hash & 0xff); tag != 0 {
 		return tag
@@ -70,8 +70,8 @@ const (
 	highs = 0x0080_8080_8080_8080
 )
 
-// matching returns a word with the high bit set in the bytes of tags that equal tag, and now and then in one that does
-// not: the caller compares keys anyway.
+// matching returns a word with the high bit set in the bytes of tags that equal tag, and occasionally in another byte:
+// the caller compares keys anyway.
 func matching(tags, tag uint64) uint64 {
 	x := tags ^ tag*ones
 	return (x - ones) & ^x & highs
@@ -129,7 +129,7 @@ func (t *table[V]) insert(hash uint32, e *entry[V]) {
 		tags := bucket.tags.Load()
 		for i := range perBucket {
 			if tags>>(8*i)&0xff == 0 {
-				// The entry first: who sees the tag must find it.
+				// The entry first: a reader that sees the tag must find it.
 				bucket.entries[i].Store(e)
 				bucket.tags.Store(tags | tagOf(hash)<<(8*i))
 				t.passBy(hash, b, 1)
@@ -141,8 +141,8 @@ func (t *table[V]) insert(hash uint32, e *entry[V]) {
 	}
 }
 
-// passBy adds n to the counts of the buckets that an entry in bucket b did not find room in. It is called after the entry is in
-// its bucket, so that a reader who goes on to b finds it there.
+// passBy adds n to the counts of the buckets that had no room for an entry in bucket b. It is called after the entry is in
+// its bucket, so that a reader that continues to b finds it there.
 func (t *table[V]) passBy(hash uint32, b, n int) {
 	for p := t.home(hash); p != b; p = t.next(p) {
 		if tags := t.buckets[p].tags.Load(); tags>>passedBy < passedMax {
@@ -151,13 +151,13 @@ func (t *table[V]) passBy(hash uint32, b, n int) {
 	}
 }
 
-// replace puts e where the entry of its slot is.
+// replace puts e in the place of its slot's entry.
 func (t *table[V]) replace(hash uint32, e *entry[V]) {
 	b, i := t.place(hash, e.id)
 	t.buckets[b].entries[i].Store(e)
 }
 
-// remove takes the entry of slot id out and returns it.
+// remove removes the entry of slot id and returns it.
 func (t *table[V]) remove(hash, id uint32) *entry[V] {
 	b, i := t.place(hash, id)
 	bucket := &t.buckets[b]
@@ -169,7 +169,7 @@ func (t *table[V]) remove(hash, id uint32) *entry[V] {
 	return e
 }
 
-// grown returns a copy with room for more. hashOf tells the hash of a slot.
+// grown returns a copy with more room. hashOf returns the hash of a slot.
 func (t *table[V]) grown(hashOf func(id uint32) uint32) *table[V] {
 	g := newTable[V](len(t.buckets) + len(t.buckets)/2 + 1)
 	t.each(func(e *entry[V]) bool {

@@ -8,7 +8,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/expiry"
 )
 
-// Values is a typed door to a store. Its keys are its own: two views of one store may hold the same key, with values of
+// Values is a typed view of a store. It has its own keys: two views of one store may hold the same key, with values of
 // different types. It is safe for concurrent use.
 type Values[V any] struct {
 	store  *Store
@@ -17,7 +17,7 @@ type Values[V any] struct {
 	tables []atomic.Pointer[table[V]] // by shard
 }
 
-// NewValues opens a view of s. It lasts as long as the store.
+// NewValues opens a view of s, which exists as long as the store.
 func NewValues[V any](s *Store) *Values[V] {
 	v := &Values[V]{store: s, reads: newReadCounters(runtime.GOMAXPROCS(0)), tables: make([]atomic.Pointer[table[V]], len(s.shards))}
 	for i := range v.tables {
@@ -27,10 +27,10 @@ func NewValues[V any](s *Store) *Values[V] {
 	return v
 }
 
-// Get returns the value of key and its deadline, expiry.None if it has none. A value that is dead at now is absent.
+// Get returns the value of key and its deadline, which is expiry.None if it has none. A value that is dead at now is absent.
 //
-// It allocates nothing, takes no lock and does not keep key. The value is the one that was stored: who changes what it
-// points to changes it for everybody.
+// It allocates nothing, takes no lock and does not keep key. The value is the stored one: if a caller changes what it
+// points to, that changes for everybody.
 func (v *Values[V]) Get(key string, now int64) (value V, deadline int64, ok bool) {
 	h := maphash.String(v.store.seed, key)
 	if e := find(v.tables[h>>v.store.shift].Load(), uint32(h), key); v.alive(e, now) {
@@ -39,8 +39,8 @@ func (v *Values[V]) Get(key string, now int64) (value V, deadline int64, ok bool
 	return value, 0, false
 }
 
-// At is Get for a key that was built in a buffer, and for large values: it returns where the store has the value, nil if it is
-// absent. What is there stays as it is, also when the key gets another value, and must not be changed.
+// At is Get for a key in a buffer, and for large values: it returns a pointer to the stored value, or nil if the key is
+// absent. The value behind the pointer stays the same even when the key gets another value, and must not be changed.
 func (v *Values[V]) At(key []byte, now int64) *V {
 	h := maphash.Bytes(v.store.seed, key)
 	if e := find(v.tables[h>>v.store.shift].Load(), uint32(h), key); v.alive(e, now) {
@@ -49,31 +49,31 @@ func (v *Values[V]) At(key []byte, now int64) *V {
 	return nil
 }
 
-// alive reports whether a reader has found something, and counts that.
+// alive reports whether a reader has found a living entry, and counts the read.
 func (v *Values[V]) alive(e *entry[V], now int64) bool {
 	if e == nil || expiry.Dead(e.deadline, now) {
 		v.reads.miss()
 		return false
 	}
-	if n := e.uses.Load(); n < maxUses { // two readers may count as one: it is an estimate
+	if n := e.uses.Load(); n < maxUses { // two readers may count as one: the count is an estimate
 		e.uses.Store(n + 1)
 	}
 	v.reads.hit()
 	return true
 }
 
-// Outcome is what became of a Set or an Insert.
+// Outcome is the result of a Set or an Insert.
 type Outcome uint8
 
 const (
 	Stored   Outcome = iota
-	Expired          // the deadline was past: the key is absent now, as after a Delete
+	Expired          // the deadline was in the past: the key is absent now, as after a Delete
 	Refused          // the entry alone is larger than the store: the key is absent now
 	Outdated         // Insert: the key was changed since the ticket was drawn, and nothing was inserted
 )
 
-// Set adds the value or replaces the one that is there, older or newer. cost is the size of the value in bytes; the
-// store adds the key's and its own. The store keeps key and value.
+// Set adds the value, or replaces the present one, whether older or newer. cost is the size of the value in bytes; the
+// store adds the size of the key and its own overhead. The store keeps key and value.
 //
 // Whatever the outcome, an older value of key is gone.
 func (v *Values[V]) Set(key string, value V, cost, deadline, now int64) Outcome {
@@ -100,8 +100,8 @@ func (v *Values[V]) put(key string, value V, cost, deadline, now int64, current 
 		return Refused
 	}
 	old, reserved, entries := v.room(sh, hash, key, cost, now)
-	if !current() { // room may have let go of the lock, and who counts a change does so without it
-		v.deleteLocked(sh, hash, key) // first, as what was reserved is less than nothing where an entry shrinks
+	if !current() { // room may have released the lock, and a change is counted without it
+		v.deleteLocked(sh, hash, key) // first, since the reservation is negative if an entry shrinks
 		v.store.release(reserved, entries)
 		return Outdated
 	}
@@ -109,10 +109,10 @@ func (v *Values[V]) put(key string, value V, cost, deadline, now int64, current 
 	return Stored
 }
 
-// room reserves what an entry of key needs beyond what it has, and returns the entry that is there, or nil. It may let
-// go of the lock of the shard on the way, but not after it looked for that entry. So between room and publish is the
-// place to ask whether the value may be stored at all: nobody can come between the answer and the entry. After a no,
-// what was reserved must be released.
+// room reserves what an entry of key needs beyond what it already has, and returns the present entry, or nil. It may
+// release the lock of the shard on the way, but not after it looked up that entry. So the caller asks between room and
+// publish whether the value may be stored at all: nothing can happen between the answer and the insertion. If the answer is no,
+// the caller must release the reservation.
 func (v *Values[V]) room(sh *shard, hash uint32, key string, cost, now int64) (old *entry[V], reserved, entries int64) {
 	for {
 		var had int64
@@ -127,7 +127,7 @@ func (v *Values[V]) room(sh *shard, hash uint32, key string, cost, now int64) (o
 	}
 }
 
-// publish puts e, for which there is room, in the place of old or in a new one.
+// publish puts e, for which there is room, in place of old or in a new slot.
 func (v *Values[V]) publish(sh *shard, hash uint32, old, e *entry[V]) {
 	if old != nil {
 		e.key, e.id = old.key, old.id
@@ -156,7 +156,7 @@ func (v *Values[V]) deleteLocked(sh *shard, hash uint32, key string) {
 	}
 }
 
-// Clear removes all keys of this view and returns how many. What is set meanwhile may stay.
+// Clear removes all keys of this view and returns their number. A key that is set meanwhile may stay.
 func (v *Values[V]) Clear() int {
 	n := 0
 	for i := range v.store.shards {
@@ -165,13 +165,13 @@ func (v *Values[V]) Clear() int {
 	return n
 }
 
-// Hits returns what counts this view's hits so far. It keeps nothing else of the view.
+// Hits returns a function that counts this view's hits so far. The function keeps nothing else of the view alive.
 func (v *Values[V]) Hits() func() uint64 {
 	reads := v.reads
 	return func() uint64 { return reads.sum().Hits }
 }
 
-// The shelf.
+// The methods of shelf.
 
 func (v *Values[V]) counted() Stats { return v.reads.sum() }
 

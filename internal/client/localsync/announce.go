@@ -28,8 +28,8 @@ func (t *Local) ForgetAll(prefix string) { t.store.InvalidateAll(prefix) }
 
 // Changed drops the copies of keys that this process has changed, and announces the change to other processes unless the server does. It
 // does not wait for that. If anything goes wrong, other processes lose copies they could have kept, but never keep one they should drop: a
-// change that was not acknowledged, or too many to name, is announced as a change of everything under its prefix, until that is
-// acknowledged, refused for good, or Close has waited long enough.
+// change that was not acknowledged, or too many changes to name, are announced as a change of everything under their prefix. That is repeated until
+// it is acknowledged or permanently refused, or until Close has waited long enough.
 func (t *Local) Changed(keys ...string) {
 	t.Forget(keys...)
 	if t.rung() != Tracking { // others may listen, whether or not this process can
@@ -86,7 +86,7 @@ func (a *announcer) addPrefix(prefix string) {
 	a.prefixes[prefix] = true
 }
 
-// cover returns the prefix that name is copied under; if there is none, the empty prefix, which stands for everything.
+// cover returns the prefix of copied keys that name has, or the empty prefix, which stands for everything.
 func (a *announcer) cover(name string) string {
 	for _, p := range a.of {
 		if strings.HasPrefix(name, p) {

@@ -14,7 +14,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// told runs test with two processes on the rung PubSub: writer announces, and n hears.
+// told runs test with two processes on the rung PubSub: writer announces, and n listens.
 func told(t *testing.T, test func(t *testing.T, srv *redistest.Server, writer, n *near)) {
 	bubble(t, func(t *testing.T, srv *redistest.Server, other *redis.Client) {
 		lower := func(rdb *redis.Client) *near {
@@ -42,7 +42,7 @@ func (n *near) copies(srv *redistest.Server, prefix string, many int) (keys []st
 	return keys
 }
 
-// served counts the keys of which a copy is served.
+// served counts the keys whose copy is served.
 func (n *near) served(keys []string) (served int) {
 	for _, key := range keys {
 		if n.get(key) != "" {
@@ -73,7 +73,7 @@ func TestManyAnnouncementsAtOnce(t *testing.T) {
 	}
 }
 
-// What was not acknowledged is announced until it is.
+// An announcement is repeated until it is acknowledged.
 func TestAnAnnouncementFails(t *testing.T) {
 	for name, fault := range map[string]func(srv *redistest.Server){
 		"it is refused for now": func(srv *redistest.Server) {
@@ -117,7 +117,7 @@ func TestAnAnnouncementIsForbidden(t *testing.T) {
 	})
 }
 
-// A process that is on no rung, or on the lowest, announces all the same: others may listen.
+// A process on no rung, or on the lowest, still announces: others may listen.
 func TestEveryRungBelowTrackingAnnounces(t *testing.T) {
 	told(t, func(t *testing.T, srv *redistest.Server, writer, n *near) {
 		keys := n.copies(srv, "a:", 3)

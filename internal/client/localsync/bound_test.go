@@ -45,9 +45,9 @@ func troubled(t *testing.T, srv *redistest.Server, n *near, other *redis.Client,
 		key := fmt.Sprint("a:", r.IntN(20))
 		v := n.get(key)
 		switch {
-		case r.IntN(50) == 0: // by nobody that could tell
+		case r.IntN(50) == 0: // by a client without announcements
 			values[key] = fmt.Sprint(step)
-			if err := srv.Set(key, values[key]); err != nil { // a full server takes none, but deletes
+			if err := srv.Set(key, values[key]); err != nil { // a full server accepts no writes but deletes
 				srv.Del(key)
 				values[key] = ""
 			}
@@ -79,7 +79,7 @@ func troubled(t *testing.T, srv *redistest.Server, n *near, other *redis.Client,
 	synctest.Wait()
 }
 
-// trouble begins one of what can go wrong, and returns its end.
+// trouble begins one of the possible faults, and returns its end.
 func trouble(t *testing.T, srv *redistest.Server, other *redis.Client, r *rand.Rand) (end func()) {
 	switch r.IntN(6) {
 	case 0:

@@ -69,7 +69,7 @@ func TestASlotThatMoves(t *testing.T) {
 		cluster.MoveSlots(cluster.Slot(key), cluster.Slot(key), to)
 	}
 	clustered(t, func(t *testing.T, cluster *redistest.Cluster, n *near, other *redis.ClusterClient) {
-		// To a node that nobody knew as a master: go-redis notices when it asks next, and so do we.
+		// The slot moves to a node that was no known master: go-redis notices when it next asks, and so do we.
 		set(t, other, "a:1", "old")
 		synctest.Wait()
 		n.read("a:1")
@@ -86,7 +86,7 @@ func TestASlotThatMoves(t *testing.T) {
 		synctest.Wait()
 		n.want("a:1", "")
 
-		// Whoever is told MOVED says so.
+		// A client that gets MOVED reports it.
 		n.read("a:1")
 		set(t, other, "b:1", "v")
 		synctest.Wait()

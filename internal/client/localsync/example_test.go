@@ -43,7 +43,7 @@ func Example() {
 	}
 	fmt.Println(copyOf("user:7"))
 
-	srv.Del("user:7") // by whoever's hand
+	srv.Del("user:7") // by any client
 	for _, ok := copyOf("user:7"); ok; _, ok = copyOf("user:7") {
 	}
 	fmt.Println(copyOf("user:7"))

@@ -10,7 +10,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
-// What coherence.md says of the commands that change a whole database.
+// This is what coherence.md says about commands that change a whole database.
 func TestWholeDatabasesChange(t *testing.T) {
 	for _, flavour := range []realredis.Flavour{realredis.Redis8, realredis.Redis7, realredis.Valkey} {
 		t.Run(flavour.String(), func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestWholeDatabasesChange(t *testing.T) {
 					continue
 				}
 				set(t, other, "b:1", "v")
-				n.copied("b:1", "v") // so what came before was heard
+				n.copied("b:1", "v") // so earlier pushes have arrived
 				n.want("a:1", "old")
 				if now := rdb.Get(t.Context(), "a:1").Val(); now == "old" {
 					t.Errorf("%s changed nothing", name)

@@ -7,7 +7,7 @@
 //
 // # How changes are heard
 //
-// On the best of three rungs that the server allows:
+// It listens on the best of three rungs that the server allows:
 //
 //	ShortTTL  nothing is heard, and a copy lives for about a second
 //

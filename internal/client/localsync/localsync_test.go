@@ -27,11 +27,11 @@ type near struct {
 	view *localstore.Values[string]
 
 	mu    sync.Mutex
-	rungs []localsync.Rung // as they were told
+	rungs []localsync.Rung // as they were reported
 	whys  []error
 }
 
-// toldRungs are those that were told so far.
+// toldRungs are the rungs reported so far.
 func (n *near) toldRungs() []localsync.Rung {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -61,7 +61,7 @@ func open(t testing.TB, rdb redis.UniversalClient, change func(*localsync.Option
 	return n
 }
 
-// get returns the copy of key, "" if there is none that may be served.
+// get returns the copy of key, or "" if none may be served.
 func (n *near) get(key string) string {
 	now := n.Now()
 	if !n.Trusted(now) {
@@ -269,7 +269,7 @@ func TestALostLink(t *testing.T) {
 	}
 }
 
-// To the millisecond, by the clock alone: nobody has to notice.
+// To the millisecond, by the clock alone: nothing has to be noticed.
 func TestSilenceEndsTheTrust(t *testing.T) {
 	for name, hush := range map[string]func(srv *redistest.Server, on bool){
 		"the server hangs": func(srv *redistest.Server, on bool) {
@@ -358,7 +358,7 @@ func TestTheLadder(t *testing.T) {
 		n.want("a:1", "old")
 		set(t, other, "a:1", "new")
 		synctest.Wait()
-		n.want("a:1", "old") // nobody told
+		n.want("a:1", "old") // there was no push
 		other1.Changed("a:1")
 		synctest.Wait()
 		n.want("a:1", "")
@@ -392,7 +392,7 @@ func TestTheLadder(t *testing.T) {
 		time.Sleep(70 * time.Second)
 		n.wantRungs(localsync.ShortTTL, localsync.Off, localsync.Tracking)
 	})
-	bubble(t, func(t *testing.T, srv *redistest.Server, other *redis.Client) { // a password that is being changed says nothing of tracking
+	bubble(t, func(t *testing.T, srv *redistest.Server, other *redis.Client) { // a password that is being changed says nothing about tracking
 		srv.FailNext("client tracking", "NOAUTH Authentication required.")
 		n := open(t, srv.Client(), nil)
 		time.Sleep(time.Second)

@@ -14,7 +14,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// refusals are the answers to a write of a server that takes none now.
+// refusals are the answers of servers that currently accept no writes.
 var refusals = []string{
 	"OOM command not allowed when used memory > 'maxmemory'.",
 	"READONLY You can't write against a read only replica.",
@@ -26,7 +26,7 @@ var refusals = []string{
 
 // refuseWrites answers the writes of probes with text, until the function that it returns is called.
 func refuseWrites(t *testing.T, srv *redistest.Server, text string) (end func()) {
-	for range 1000 {
+	for range 200 {
 		srv.FailNext("set", text)
 		srv.FailNext("pexpire", text)
 	}
@@ -42,14 +42,14 @@ func refuseWrites(t *testing.T, srv *redistest.Server, text string) (end func())
 	}
 }
 
-// reads asks for a copy now and then, for so long.
+// reads asks for a copy now and then, for a time.
 func (n *near) reads(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(400 * time.Millisecond) {
 		n.Begin("a:0")
 	}
 }
 
-// wantWhy looks for a text in the reason for the rung, as it was told last, and as Stats has it.
+// wantWhy looks for a text in the reason for the rung, as it was last reported, and as Stats has it.
 func (n *near) wantWhy(text string) {
 	n.t.Helper()
 	n.mu.Lock()
@@ -99,7 +99,7 @@ func TestWritesAreRefused(t *testing.T) {
 			n.reads(20 * time.Second)
 			n.wantRungs(localsync.Off)
 
-			srv.Set("a:2", "v") // a push proves that changes are pushed, whoever made it
+			srv.Set("a:2", "v") // a push proves that changes are pushed, whichever client made the change
 			time.Sleep(time.Second)
 			n.wantRungs(localsync.Off, localsync.Tracking)
 			n.reads(10 * time.Second)
@@ -112,7 +112,7 @@ func TestWritesAreRefused(t *testing.T) {
 	}
 }
 
-// A full Redis still prolongs the probe, which takes no memory, and so goes on to be heard.
+// A full Redis still prolongs the probe, which takes no memory, so its pushes keep arriving.
 func TestRedisIsFull(t *testing.T) {
 	full := func(t *testing.T, rdb *redis.Client, on bool) {
 		if err := rdb.ConfigSet(t.Context(), "maxmemory", map[bool]string{true: "1", false: "0"}[on]).Err(); err != nil {
@@ -198,7 +198,7 @@ func TestAPushThatIsLate(t *testing.T) {
 	})
 }
 
-// An old user of the server, who may SET the probe and not prolong it, is heard; only a full Redis then refuses the probe.
+// For an older Redis user, which may SET the probe but not prolong it, pushes still arrive; only a full Redis then refuses the probe.
 func TestTheProbeMayNotBeProlonged(t *testing.T) {
 	bubble(t, func(t *testing.T, srv *redistest.Server, other *redis.Client) {
 		for range 1000 {
@@ -222,7 +222,7 @@ func TestAClusterIsDown(t *testing.T) {
 		n.wantRungs(localsync.Tracking, localsync.Off)
 		end := refuseWrites(t, cluster.Nodes()[1], "CLUSTERDOWN The cluster is down") // as one of its masters is away
 		n.reads(30 * time.Second)
-		n.wantRungs(localsync.Tracking, localsync.Off, localsync.Off) // the second cause is told once
+		n.wantRungs(localsync.Tracking, localsync.Off, localsync.Off) // the second cause is reported once
 		n.wantWhy("CLUSTERDOWN")
 		cluster.Nodes()[0].Thaw()
 		n.reads(5 * time.Second)

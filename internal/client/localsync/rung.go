@@ -108,7 +108,7 @@ func (l *link) doubt(why unproved) {
 	l.local.settle(why, func() { l.tried = true; l.blameLocked(why) })
 }
 
-// blameLocked notes why the link is not trusted. That writes began to be refused is reported even if the rung stays Off.
+// blameLocked notes why the link is not trusted. If writes are now refused, it reports that even if the rung stays Off.
 func (l *link) blameLocked(why error) {
 	var is, was unproved
 	l.local.retell = errors.As(why, &is) && !errors.As(l.why, &was)
@@ -202,7 +202,7 @@ func (l *link) startTracking(ctx context.Context, conn *redis.Conn) error {
 	return refusal(conn.Do(ctx, args...).Err())
 }
 
-// refusal distinguishes an answer that means never from one that means not now, and from no answer.
+// refusal distinguishes an answer that means never from an answer that means not now, and from no answer.
 func refusal(err error) error {
 	var reply redis.Error
 	if !errors.As(err, &reply) || errors.Is(err, redis.Nil) {

@@ -135,7 +135,7 @@ func (n *Node) fail(now time.Time, callers int) {
 	}
 }
 
-// Answered reports whether err is the reply of a working server rather than the lack of an answer. A server that is loading its data, or a
+// Answered reports whether err is the reply of a working server rather than a missing answer. A server that is loading its data, or a
 // cluster that is down, replies too, but not about the key.
 func Answered(err error) bool {
 	var reply redis.Error
@@ -143,8 +143,8 @@ func Answered(err error) bool {
 		!redis.IsLoadingError(err) && !redis.IsClusterDownError(err) && !redis.IsMasterDownError(err)
 }
 
-// RefusedForGood reports whether err is only replies by which a server says that it will never do what it was asked: the user
-// may not, or it does not know the command. Repeating that is in vain.
+// RefusedForGood reports whether err consists only of replies by which a server says that it will never do what was requested: the user has no
+// permission, or the server does not know the command. Repeating such a request is useless.
 func RefusedForGood(err error) bool {
 	switch e := err.(type) {
 	case nil:

@@ -11,8 +11,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/turns"
 )
 
-// limits makes contexts that end after a time, like context.WithTimeout, for the path of every read: with two allocations instead of five,
-// whether or not the caller's context can end, and usually without touching a timer. Arming a timer for each command wakes a second thread of
+// limits makes contexts that end after a time, like context.WithTimeout, for the path of every read. They take two allocations instead of five,
+// whether or not the caller's context can end, and usually touch no timer. Arming a timer for each command wakes a second thread of
 // the runtime, which costs more than everything else that a read does beyond go-redis.
 type limits struct {
 	alarms sync.Pool // of *alarm that belong to no limit
@@ -115,9 +115,9 @@ func (l *limit) Deadline() (time.Time, bool) {
 	return l.at, true
 }
 
-// Done implements context.Context, but for one thing: who calls it first learns of the caller's end only if that came before. go-redis calls it
-// once before each command without waiting, and again where it has to wait: only then is the link to the caller's context worth its five
-// allocations. Whoever waits on the first channel nevertheless waits until the limit ends.
+// Done implements context.Context with one exception: its first caller learns of the end of the caller's context only if that came before. go-redis
+// calls Done once before each command without waiting, and again when it has to wait. Only then is the link to the caller's context worth its five
+// allocations. Anything that waits on the first channel nevertheless waits until the limit ends.
 func (l *limit) Done() <-chan struct{} {
 	l.mu.Lock()
 	again := l.asked
@@ -199,14 +199,14 @@ func (ns *Nodes) newNode(client asker) *Node {
 	return n
 }
 
-// Allowance is a context for questions that share one budget: each may take what earlier questions have left. Waiting for turns is free.
+// Allowance is a context for requests that share one budget: each may take what earlier ones have left. Waiting for turns is free.
 type Allowance struct {
 	context.Context
 	left  atomic.Int64
 	outer *Allowance // of which it is a part; nil: of none
 }
 
-// Within returns a context for questions that may take d in total. What they take is also taken from the allowance that ctx is, if it is one.
+// Within returns a context for requests that may take d in total. If ctx is an allowance, what they take is also taken from it.
 func Within(ctx context.Context, d time.Duration) *Allowance {
 	a := &Allowance{Context: ctx}
 	a.left.Store(int64(d))

@@ -30,7 +30,7 @@ func TestEveryLimitEndsAtItsOwnTime(t *testing.T) {
 	})
 }
 
-// Whoever asks a second time waits, and is told when the caller has gone; so is whoever asks afterwards for the first time.
+// The second call of Done returns a channel that closes when the caller has gone, and so does a first call after that.
 func TestAWaiterLearnsThatItsCallerHasGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ls := limits{}
@@ -50,11 +50,11 @@ func TestAWaiterLearnsThatItsCallerHasGone(t *testing.T) {
 		}
 		ls.end(waits)
 		ls.end(asksLate)
-		ls.begin(ctx, begun, time.Second).Done() // nothing waits for it: the bubble ends
+		ls.begin(ctx, begun, time.Second).Done() // no goroutine waits for it: the bubble ends
 	})
 }
 
-// A read has a caller who can go, in a server of requests always: this is what it costs.
+// In a server of requests, a read always has a caller that can leave: this is what that costs.
 func TestWhatALimitAllocates(t *testing.T) {
 	ls, now := limits{}, time.Now()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -99,7 +99,7 @@ func TestALimitOfALaterUseKeepsItsCallersEarlierDeadline(t *testing.T) {
 		begun := time.Now()
 		l := ls.begin(ctx, begun, time.Second)
 		defer ls.end(l)
-		l.Done() // it is the second who waits
+		l.Done() // only the second call waits
 		<-l.Done()
 		if took := time.Since(begun); took != 10*time.Millisecond || !errors.Is(l.Err(), context.DeadlineExceeded) {
 			t.Errorf("ended after %v with %v", took, l.Err())
@@ -107,7 +107,7 @@ func TestALimitOfALaterUseKeepsItsCallersEarlierDeadline(t *testing.T) {
 	})
 }
 
-// What the questions of a part take is taken from the whole.
+// The time that a part's commands take is subtracted from the whole budget.
 func TestAnAllowanceOfAnAllowance(t *testing.T) {
 	whole := Within(t.Context(), 100*time.Millisecond)
 	part := Within(whole, time.Second)

@@ -49,7 +49,7 @@ func node(t *testing.T, rdb redis.UniversalClient) *nodes.Node {
 	return n
 }
 
-// A clock is looked at once a second. What is older than two seconds is not relied on, even if somebody else has yet to look.
+// The clock is read once a second. A reading older than two seconds is not relied on, even if another caller has yet to read the clock.
 func TestALookIsGoodForTwoSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -109,8 +109,8 @@ func TestTheTimeIsWithinBounds(t *testing.T) {
 	})
 }
 
-// What a question has waited for its turn is no part of that.
-func TestTheTimeOfWhoWaitedForItsTurn(t *testing.T) {
+// A command's wait for its turn is no part of that.
+func TestTheWaitForATurnIsNotTheServersTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
 		o := srv.Options()
@@ -134,7 +134,7 @@ func TestTheTimeOfWhoWaitedForItsTurn(t *testing.T) {
 	})
 }
 
-// A server's clock that was set back makes the ends too late for two seconds, of who only writes too.
+// After a server's clock was set back, ends are too late for two seconds, also those of clients that only write.
 func TestAnEndIsReckonedByWhatWasHeardOfLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -205,7 +205,8 @@ func TestALateRecordIsRemembered(t *testing.T) {
 	})
 }
 
-// An answer from elsewhere is not judged by this server's clock, and says nothing of it: a slot that moves key by key does not make all ask for the time.
+// An answer from another server is not judged by this server's clock, and says nothing about it: while a slot moves key by key, reads do not all
+// ask for the time.
 func TestAnAnswerFromElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := redistest.StartCluster(t, 2)
@@ -268,7 +269,7 @@ func (s *swallows) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	}
 }
 
-// A trip that was lost with TIME in it may be TIME's fault. So it is asked by itself then, where nobody waits for it, and seldom.
+// A trip that was lost with TIME in it may be TIME's fault. So TIME is then sent by itself, where nobody waits for it, and seldom.
 func TestAProxyThatSwallowsTIME(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -346,7 +347,7 @@ func TestAServerThatDoesNotTellItsTime(t *testing.T) {
 	})
 }
 
-// A client of which nobody knows where it sends TIME is not asked for it.
+// TIME is not sent through a client if it is unknown to which server that goes.
 func TestAClientOfManyServersHasNoClock(t *testing.T) {
 	rdb := redistest.Start(t).Client()
 	n := node(t, struct{ redis.UniversalClient }{rdb})

@@ -18,7 +18,7 @@ import (
 
 const budget = 150 * time.Millisecond
 
-// asking has the nodes of a client of so many connections, and what they told.
+// asking has the nodes of a client with a number of connections, and their events.
 type asking struct {
 	*nodes.Nodes
 	rdb    *redis.Client
@@ -70,8 +70,8 @@ func (a *asking) known(t *testing.T) {
 	}
 }
 
-// However few connections there are, and however many wait for them: a server that hangs costs nobody more than the budget, and when
-// the breaker opens nobody waits any longer.
+// However few connections there are, and however many callers wait for them: a hung server costs no caller more than the budget, and when the
+// breaker opens all waits end.
 func TestASilentServerCostsTheBudget(t *testing.T) {
 	for _, connections := range []int{1, 2, 20} {
 		synctest.Test(t, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestAfterAPause(t *testing.T) {
 	})
 }
 
-// Who waits for others of its own as long as it may is told so, and what waits is told of.
+// A caller whose whole budget passes behind other calls of its program gets an error that says so, and an event reports the queue.
 func TestACrowdThatDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)

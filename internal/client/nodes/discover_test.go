@@ -15,9 +15,9 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/nodes"
 )
 
-// A cluster whose only node accepts and never answers: who asks waits for the budget, all share one reading of the slots, and who
-// waits for what was started finds nothing left.
-func TestSlotsThatNobodyTellsAreReadOnce(t *testing.T) {
+// A cluster whose only node accepts and never answers: callers wait for the budget, all share one reading of the slots, and in the end no
+// background work is left.
+func TestSlotsOfASilentClusterAreReadOnce(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -70,7 +70,7 @@ func reading() int {
 	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "(*ClusterClient).MasterForKey(")
 }
 
-func TestWhoIsClosedAsksForNoSlots(t *testing.T) {
+func TestAClosedClientAsksForNoSlots(t *testing.T) {
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
 	defer rdb.Close()
 	ns := nodes.New(nodes.Options{Redis: rdb, Timeout: time.Second, Start: func(func()) bool { return false }})

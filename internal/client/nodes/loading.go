@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// load is how a script reaches a server that has forgotten it or never seen it. One call brings the source; others wait for that call, so
-// that they need not send the source too.
+// load tracks how a script reaches a server that has forgotten it or never seen it. One call brings the source. Others wait for that call,
+// so that they need not send the source too.
 type load struct {
 	mu    sync.Mutex // guards the fields below
 	done  uint64     // how often it was brought

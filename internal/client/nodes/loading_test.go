@@ -43,7 +43,7 @@ func TestACrowdBringsAScriptOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 				const callers = 100
-				for range 2 { // the second time it is one that it knew
+				for range 2 { // the second time the script was known
 					srv.ClearLog()
 					if err := a.rdb.ScriptFlush(t.Context()).Err(); err != nil {
 						t.Fatal(err)
@@ -72,8 +72,9 @@ func TestACrowdBringsAScriptOnce(t *testing.T) {
 	}
 }
 
-// Who waits for somebody to bring a script leaves with its context, having sent nothing; and if that one fails, another brings it.
-func TestWhoBringsAScriptFails(t *testing.T) {
+// A caller that waits until another one brings a script leaves when its context ends, without having sent anything. If bringing it fails, another
+// caller brings it.
+func TestTheCallerThatBringsAScriptFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
 		a := ask(t, srv, 100)
@@ -84,7 +85,7 @@ func TestWhoBringsAScriptFails(t *testing.T) {
 		if err := a.rdb.ScriptFlush(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		srv.DropReply("eval") // of who brings it
+		srv.DropReply("eval") // to the caller that brings it
 		srv.ClearLog()
 		var all sync.WaitGroup
 		failed, left := 0, 0

@@ -17,6 +17,15 @@ type Answer = turns.Answer
 // Get reads the string under key and, with ttl, the time it has left. Concurrent reads travel together: such a trip has the values of the
 // first caller's context, and its commands are shared. The bytes returned are the caller's own.
 func (n *Node) Get(ctx context.Context, key string, ttl bool) Answer {
+	return n.get(ctx, turns.Question{Key: key, TTL: ttl})
+}
+
+// Borrow is Get for a caller that expects about size bytes and gives them back, when it is done with them, to the answer's Loan, if it has one.
+func (n *Node) Borrow(ctx context.Context, key string, size int) Answer {
+	return n.get(ctx, turns.Question{Key: key, Lend: size})
+}
+
+func (n *Node) get(ctx context.Context, q turns.Question) Answer {
 	now := time.Now()
 	if err := ctx.Err(); err != nil {
 		return Answer{Err: err}
@@ -27,31 +36,31 @@ func (n *Node) Get(ctx context.Context, key string, ttl bool) Answer {
 	}
 	var a Answer
 	if n.line == nil {
-		r := turns.Read{Key: key, TTL: ttl}
+		r := turns.Read{Question: q}
 		if err := n.send(ctx, now, n.budget, []*turns.Read{&r}); err != nil {
 			r.Answer.Err = err
 		}
 		a = r.Answer
 		a.Took = time.Since(now)
 	} else {
-		a = n.line.Ask(ctx, key, ttl, verdict == Probe, now)
+		a = n.line.Ask(ctx, q, verdict == Probe, now)
 	}
 	if a.Err == nil {
 		return a
 	}
 	if n.elsewhere(a.Err) {
-		return n.follow(ctx, key, ttl, a)
+		return n.follow(ctx, q, a)
 	}
 	a.Err = n.unsent(a.Err)
 	return a
 }
 
 // follow sends a read, by itself, to the server that the answer pointed to.
-func (n *Node) follow(ctx context.Context, key string, ttl bool, was Answer) Answer {
+func (n *Node) follow(ctx context.Context, q turns.Question, was Answer) Answer {
 	begun := time.Now()
 	limited := n.limits.begin(ctx, begun, atLeast(n.budget-min(was.Took, n.budget/2)))
 	defer n.limits.end(limited)
-	r, t := turns.Read{Key: key, TTL: ttl}, newTrip(n)
+	r, t := turns.Read{Question: q}, newTrip(n)
 	cmds := t.questions([]*turns.Read{&r})
 	for _, cmd := range cmds {
 		cmd.SetErr(was.Err)
@@ -69,6 +78,11 @@ func (n *Node) follow(ctx context.Context, key string, ttl bool, was Answer) Ans
 func (n *Node) send(ctx context.Context, begun time.Time, within time.Duration, reads []*turns.Read) error {
 	limited := n.limits.begin(ctx, begun, atLeast(within))
 	defer n.limits.end(limited)
+	if len(reads) == 1 && reads[0].Lend > 0 {
+		if lost, fits := n.sendLending(limited, reads[0]); fits {
+			return n.end(ctx, begun, 1, lost)
+		}
+	}
 	t, _ := n.trips.Get().(*trip)
 	if t == nil {
 		t = newTrip(n)

@@ -19,7 +19,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// Callers who come while others are on their way travel together, and those of one key are one question.
+// Callers that come while other reads are under way travel together, and callers with the same key share one read.
 func TestReadsTravelTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -203,7 +203,7 @@ func TestABrokenConnectionOpensNoBreaker(t *testing.T) {
 	})
 }
 
-// A server of a cluster, or a shard of a ring, that hangs does not hold back those who ask others.
+// A hung server of a cluster, or a hung shard of a ring, does not delay callers of others.
 func TestAStallIsItsServersOwn(t *testing.T) {
 	for _, kind := range []string{"cluster", "ring"} {
 		t.Run(kind, func(t *testing.T) {
@@ -258,7 +258,7 @@ func TestAStallIsItsServersOwn(t *testing.T) {
 	}
 }
 
-// Reads that a cluster sends elsewhere are followed, each for itself, also where they travelled together.
+// Reads that a cluster redirects are followed one by one, even if they travelled together.
 func TestReadsThatMoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := redistest.StartCluster(t, 2)

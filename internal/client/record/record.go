@@ -213,9 +213,9 @@ func appendHead(dst []byte, k Kind, f Flags, id ID) []byte {
 	return append(dst, id[:]...)
 }
 
-// Parse returns what b is. Header and body are valid for a Value. Of the header, a Lease and a Tombstone have the ID, a Session the ID and
-// the Format. The body of Plain is b itself; that of a Failure or a Lease is for [FailureOf]. The body is a part of b, not a copy. Parse
-// never fails: what it cannot read is Alien, to be replaced.
+// Parse returns the kind, the header and the body of b. Header and body are valid for a Value. A Lease and a Tombstone have only the header's ID, and
+// a Session only the ID and the Format. The body of Plain is b itself; that of a Failure or a Lease is for [FailureOf]. The body is a part of b, not
+// a copy. Parse never fails: what it cannot read is Alien, and should be replaced.
 func Parse(b []byte) (k Kind, h Header, body []byte) {
 	if len(b) < len(magic) || string(b[:len(magic)]) != magic {
 		return Plain, Header{}, b

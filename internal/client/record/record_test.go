@@ -98,7 +98,7 @@ func TestASession(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoRecord(t *testing.T) {
+func TestBytesThatAreNoRecord(t *testing.T) {
 	for _, b := range []string{"", "{}", `"text"`, "\xc1", "\xc1mf", "\x80\x04pickle", "c1mfy"} {
 		k, h, body := record.Parse([]byte(b))
 		if k != record.Plain || string(body) != b || h != (record.Header{}) {

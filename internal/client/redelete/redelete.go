@@ -1,4 +1,4 @@
-// Package redelete remembers removals that Redis did not do, and does them when Redis is back. Until then, nothing that Redis holds under
+// Package redelete remembers removals that Redis did not do, and repeats them when Redis is back. Until then, nothing that Redis holds under
 // those keys may be served.
 package redelete
 
@@ -62,7 +62,7 @@ func (q *Queue) Has(key string) bool {
 	return ok
 }
 
-// Find reports whether a key is queued that match accepts. match must not use the queue.
+// Find reports whether match accepts any queued key. match must not use the queue.
 func (q *Queue) Find(match func(key string) bool) bool {
 	if !q.Any() {
 		return false

@@ -15,8 +15,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/nodes"
 )
 
-// Bounded is a client whose questions each have a time budget, and are not asked of a server that has not answered recently: see package
-// nodes. Each question is about one key, and goes to the master that has it.
+// Bounded is a client whose requests each have a time budget. It does not ask a server that has not answered recently: see package
+// nodes. Each request is about one key, and goes to the master that has it.
 type Bounded struct{ *nodes.Nodes }
 
 // To returns the Bounded for the Redis of a namespace. Each question may take timeout; zero means [Timeout]. To reports what is dangerous

@@ -84,7 +84,7 @@ func OutcomeOf(ctx context.Context, rdb Bounded, fulls []string, err error) erro
 	return Outcome(ctx, rdb, fulls[0], err)
 }
 
-// Rest waits after a lost race: the longer the more often the caller has lost, up to a few milliseconds.
+// Rest waits after a lost race. The more often the caller has lost, the longer it waits, up to a few milliseconds.
 func Rest(ctx context.Context, try int) error {
 	most := time.Duration(min(try, 16)) * 250 * time.Microsecond
 	return again.Sleep(ctx, rand.N(most+1))

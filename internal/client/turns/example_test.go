@@ -25,7 +25,7 @@ func Example() {
 		Closed:  errors.New("closed"),
 	})
 	ctx := context.Background()
-	a := line.Ask(ctx, "user:7", false, false, time.Now())
+	a := line.Ask(ctx, turns.Question{Key: "user:7"}, false, time.Now())
 	fmt.Printf("%s, %v\n", a.Raw, a.Err)
 
 	gate.Enter(ctx, line, turns.Patience{}) // as a write does

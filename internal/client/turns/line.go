@@ -52,11 +52,11 @@ type Line struct {
 	reads sync.Pool // of *Read. Not shared between lines: the channels of one synctest bubble must not get into another
 	calls sync.Pool // of *call
 
-	mu          sync.Mutex // guards the fields below
-	first, last *Read      // the waiting reads, in order of arrival
-	unsent      map[question]*Read
-	lanes       int // trips under way, including those waiting at the gate
-	gating      int // trips waiting at the gate
+	mu          sync.Mutex         // guards the fields below
+	first, last *Read              // the waiting reads, in order of arrival
+	unsent      map[Question]*Read // by their questions, without Lend
+	lanes       int                // trips under way, including those waiting at the gate
+	gating      int                // trips waiting at the gate
 	armed       bool
 	alarm       *time.Timer
 	reply       int // bytes of a reply, recently
@@ -64,16 +64,16 @@ type Line struct {
 	pace pace
 }
 
-type question struct {
-	key string
-	ttl bool
+// Question is what a read asks for.
+type Question struct {
+	Key  string
+	TTL  bool // also asks for the time left
+	Lend int  // a caller that gives the answer's bytes back expects about so many; zero: the bytes are the caller's own
 }
 
 // Read is a question to the server and its answer.
 type Read struct {
-	Key string
-	TTL bool // also asks for the time left
-
+	Question
 	Answer
 
 	// Answered is set by Send when Answer is valid.
@@ -95,7 +95,14 @@ type Answer struct {
 
 	// Took is how long the server and the network took. Time before that was waiting.
 	Took time.Duration
+
+	// Loan has the bytes that Raw is part of; nil: they are the caller's own.
+	Loan Loan
 }
+
+// Loan is the memory of an answer. Its caller may give it back once nothing holds any of Raw, and then must not touch it any more. What is not
+// given back is garbage.
+type Loan interface{ GiveBack() }
 
 // call is a caller that waits.
 type call struct {
@@ -110,7 +117,7 @@ func NewLine(o Options) *Line {
 	if o.Waited == nil {
 		o.Waited = func(context.Context, time.Duration, int, error) {}
 	}
-	l := &Line{opt: o, unsent: make(map[question]*Read)}
+	l := &Line{opt: o, unsent: make(map[Question]*Read)}
 	l.reads.New = func() any { r := new(Read); r.self[0] = r; return r }
 	l.calls.New = func() any { return &call{done: make(chan struct{}, 1)} }
 	return l
@@ -119,26 +126,28 @@ func NewLine(o Options) *Line {
 // Refused returns why nothing may be sent now, or nil. It also lets a line be the [Owner] of the writes beside it.
 func (l *Line) Refused() error { return l.opt.Refused() }
 
-// Ask reads key for a caller that began at now. The returned bytes are the caller's own. A probe is sent alone, whatever Refused says.
-func (l *Line) Ask(ctx context.Context, key string, ttl, probe bool, now time.Time) Answer {
+// Ask reads for a caller that began at now. The returned bytes are the caller's own, or a loan: only a read alone gets one. A probe is sent
+// alone, whatever Refused says.
+func (l *Line) Ask(ctx context.Context, q Question, probe bool, now time.Time) Answer {
 	if probe {
-		return l.alone(ctx, key, ttl, nil, now)
+		return l.alone(ctx, q, nil, now)
 	}
 	l.mu.Lock()
 	if l.first == nil && l.lanes < l.pace.lanes(l.opt.Gate.size) {
 		l.lanes++
 		l.mu.Unlock()
 		defer l.back()
-		return l.alone(ctx, key, ttl, l, now)
+		return l.alone(ctx, q, l, now)
 	}
 	if err := l.opt.Refused(); err != nil { // under mu: a later Dismiss finds the waiter
 		l.mu.Unlock()
 		return Answer{Err: err}
 	}
+	q.Lend = 0
 	c := l.calls.Get().(*call)
-	r := l.unsent[question{key, ttl}]
+	r := l.unsent[q]
 	if r == nil {
-		r = l.append(ctx, key, ttl)
+		r = l.append(ctx, q)
 	}
 	r.calls, c.read, c.at = append(r.calls, c), r, now
 	l.arm(patience)
@@ -167,16 +176,16 @@ func (l *Line) Ask(ctx context.Context, key string, ttl, probe bool, now time.Ti
 }
 
 // append makes a new read the last of the line. The caller holds mu.
-func (l *Line) append(ctx context.Context, key string, ttl bool) *Read {
+func (l *Line) append(ctx context.Context, q Question) *Read {
 	r := l.reads.Get().(*Read)
-	r.Key, r.TTL, r.ctx, r.prev = key, ttl, ctx, l.last
+	r.Question, r.ctx, r.prev = q, ctx, l.last
 	if l.last == nil {
 		l.first = r
 	} else {
 		l.last.next = r
 	}
 	l.last = r
-	l.unsent[question{key, ttl}] = r
+	l.unsent[q] = r
 	return r
 }
 
@@ -193,7 +202,7 @@ func (l *Line) remove(r *Read) {
 		r.next.prev = r.prev
 	}
 	r.prev, r.next = nil, nil
-	delete(l.unsent, question{r.Key, r.TTL})
+	delete(l.unsent, r.Question)
 	for _, c := range r.calls {
 		c.read = nil
 	}

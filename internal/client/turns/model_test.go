@@ -26,7 +26,7 @@ var seed = flag.Uint64("seed", 0, "of the model; zero draws one")
 //   - what it gets was read after it began, or was not sent before it began;
 //   - there are never more trips than turns;
 //   - a silent server costs nobody more than the budget, and nobody waits longer than the bound;
-//   - who leaves while it waits leaves at once;
+//   - a caller that leaves while it waits leaves at once;
 //   - in the end every turn is back, and nobody waits.
 func TestModel(t *testing.T) {
 	s := effort.Seed(t, *seed)
@@ -286,7 +286,7 @@ func (w *modelWorld) read(ctx context.Context, l *modelLine, key string, ttl boo
 			if err := l.refused(); err != nil {
 				a.Err = err
 			} else {
-				a = l.Ask(ctx, key, ttl, false, begun)
+				a = l.Ask(ctx, Question{Key: key, TTL: ttl}, false, begun)
 			}
 			exited = false
 		}()

@@ -9,7 +9,7 @@ import (
 )
 
 // alone sends one read in its caller's goroutine, with the caller's context.
-func (l *Line) alone(ctx context.Context, key string, ttl bool, of Owner, now time.Time) Answer {
+func (l *Line) alone(ctx context.Context, q Question, of Owner, now time.Time) Answer {
 	gate, within := l.opt.Gate, l.opt.Patience.Silent
 	waited, err := gate.Enter(ctx, of, l.opt.Patience)
 	if waited > 0 {
@@ -27,7 +27,7 @@ func (l *Line) alone(ctx context.Context, key string, ttl bool, of Owner, now ti
 		}
 	}
 	r := l.reads.Get().(*Read)
-	r.Key, r.TTL = key, ttl
+	r.Question = q
 	err = l.opt.Send(ctx, now, within, r.self[:])
 	l.book(r.self[:], now, err)
 	a := r.Answer

@@ -1,5 +1,5 @@
-// Package turns decides who is sent to a server, and when, if more calls want to go than a client has connections. Waiting for one's own
-// calls is not a failure of the server.
+// Package turns decides which calls are sent to a server, and when, if there are more calls than the client has connections. Waiting for the
+// process's own calls is not a failure of the server.
 //
 //	trip.go   a trip: which reads go on it, and how it ends
 //
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// ErrCrowded says that a caller has waited for its turn for as long as it may.
+// ErrCrowded says that a caller has waited for its turn as long as it may.
 var ErrCrowded = errors.New("too many calls of this process are waiting for a connection to redis")
 
 // ErrSilent says that a caller gave up waiting for its turn because the server answered nobody.
@@ -56,8 +56,8 @@ func New(size int) *Gate {
 	return g
 }
 
-// Enter waits for a turn, for as long as p allows, and returns how long that took. A caller that gets a turn must call Leave. Besides those
-// of p, the errors are ctx's and those with which of refused or was dismissed; a call without an owner cannot be dismissed.
+// Enter waits for a turn, as long as p allows, and returns how long that took. A caller that gets a turn must call Leave. Besides the errors
+// of p, Enter returns ctx's error and the errors of Refused and Dismiss. A call without an owner cannot be dismissed.
 func (g *Gate) Enter(ctx context.Context, of Owner, p Patience) (waited time.Duration, err error) {
 	g.mu.Lock()
 	if g.free > 0 {

@@ -1,11 +1,11 @@
-// Package dashboard shows a shop while it is open: a page with charts, switches, sliders and buttons, whose figures come as server-sent
-// events, four times a second. The page is one file, of plain HTML, CSS and JavaScript, and takes nothing from elsewhere.
+// Package dashboard shows a shop while it is open: a page with charts, switches, sliders and buttons, whose figures arrive as server-sent
+// events, four times a second. The page is one file of plain HTML, CSS and JavaScript, and loads nothing from elsewhere.
 //
 //	r := dashboard.NewRecorder(s)
 //	go r.Run(ctx)
 //	http.ListenAndServe("127.0.0.1:8379", dashboard.Handler(s, r, dashboard.Options{}))
 //
-// A report is the same page with what was recorded in it, to be kept as a file.
+// A report is the same page with the recorded figures in it, to be kept as a file.
 package dashboard
 
 import (
@@ -37,22 +37,22 @@ var (
 
 // Options set up a Handler.
 type Options struct {
-	// Redis is where the keys are, in words.
+	// Redis says in words which Redis the shop uses.
 	Redis string
 
-	// Until ends the streams of events and tours, so that a server can shut down. Nil goes on.
+	// Until ends the streams of events and tours, so that a server can shut down. Nil never ends them.
 	Until context.Context
 
-	// Host is the name or address that the server listens at: requests for it are served, beside those for localhost and loopback
-	// addresses. Empty, or the address that stands for all, such as 0.0.0.0, serves those for any address. Requests for other names
-	// are refused, as any site's page can have a name of its own lead here.
+	// Host is the name or address that the server listens on. The handler serves requests for it, and for localhost and loopback
+	// addresses. If Host is empty or the address that stands for all, such as 0.0.0.0, it serves requests for any address. It refuses requests for
+	// other names, since any site's owner can make a name lead here.
 	Host string
 
 	// Metrics is served at /metrics.
 	Metrics http.Handler
 }
 
-// about is what the page's script knows from the beginning.
+// about is what the page's script knows from the start.
 type about struct {
 	Redis     string   `json:"redis"`
 	Fields    bool     `json:"fields"`    // the switch can be used
@@ -62,9 +62,9 @@ type about struct {
 	When      string   `json:"when,omitempty"`
 }
 
-// page writes the page: one file, whose parts are put in the places that are named for them.
+// page writes the page: one file, with the parts inserted at their placeholders.
 func page(w io.Writer, a about) error {
-	knows, err := json.Marshal(a) // which escapes what could end a script
+	knows, err := json.Marshal(a) // escapes whatever could end a script
 	if err == nil {
 		_, err = strings.NewReplacer("/*STYLE*/", style, "/*ICON*/", url.PathEscape(icon), "/*SCRIPT*/", script, "/*ABOUT*/{}", string(knows)).WriteString(w, markup)
 	}
@@ -74,9 +74,9 @@ func page(w io.Writer, a about) error {
 	return nil
 }
 
-// Shop is what the page is about: internal/demo/shop has one.
+// Shop is the shop that the page shows: internal/demo/shop has one.
 type Shop interface {
-	http.Handler // its pages
+	http.Handler // serves its pages
 
 	Settings() panel.Settings
 	Set(context.Context, panel.Settings) error
@@ -85,7 +85,7 @@ type Shop interface {
 	HasFields() bool // whether the switch for fields can be on
 }
 
-// Handler serves the page at /, the shop at /shop/, and what both need: their style is the same.
+// Handler serves the page at /, the shop at /shop/, and what both need: they share their style.
 func Handler(s Shop, r *Recorder, o Options) http.Handler {
 	if o.Until == nil {
 		o.Until = context.Background()
@@ -133,11 +133,11 @@ func Handler(s Shop, r *Recorder, o Options) http.Handler {
 	}
 	mux.Handle("GET /metrics", o.Metrics)
 	mux.Handle("/shop/", http.StripPrefix("/shop", s))
-	return http.NewCrossOriginProtection().Handler(known(o.Host, mux)) // other sites' pages press no buttons here
+	return http.NewCrossOriginProtection().Handler(known(o.Host, mux)) // pages of other sites press no buttons here
 }
 
-// known serves requests for the names that are known to be ours, and refuses others, those that only read too. A name of somebody else's, which
-// leads here since his page was opened, counts as the page's own site for a browser (DNS rebinding).
+// known serves requests for names that are known to be ours, and refuses all others, reads too. A page opened under a foreign name, which was
+// then pointed here, counts for a browser as this server's own page (DNS rebinding).
 func known(name string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := (&url.URL{Host: r.Host}).Hostname()
@@ -165,7 +165,7 @@ func ours(host, name string) bool {
 // tourLasts is how long the tour takes in a browser.
 const tourLasts = 40 * time.Second
 
-// answer tells what came of what was asked for, and records it if it was done.
+// answer reports the result of a request, and records what was done if it succeeded.
 func answer(w http.ResponseWriter, err error, record func()) {
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -175,7 +175,7 @@ func answer(w http.ResponseWriter, err error, record func()) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// events streams what was recorded, as one event, and what is being recorded.
+// events streams everything recorded so far as one event, and then each new moment.
 func events(w http.ResponseWriter, q *http.Request, r *Recorder, done <-chan struct{}) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
@@ -202,7 +202,7 @@ func events(w http.ResponseWriter, q *http.Request, r *Recorder, done <-chan str
 	}
 }
 
-// Report writes what was recorded as a page that stands alone.
+// Report writes the recorded figures as a self-contained page.
 func Report(w io.Writer, s Shop, r *Recorder, o Options) error {
 	r.mu.Lock()
 	history, tried := r.historyLocked(most), r.trialsLocked()

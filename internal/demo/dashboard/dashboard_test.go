@@ -56,7 +56,7 @@ func inBubble(t *testing.T, f func(t *testing.T, h http.Handler, s *shop.Shop, r
 	synctest.Test(t, func(t *testing.T) {
 		set := panel.Default
 		set.Shoppers = 20
-		h, s, r := opened(t, shop.Options{Settings: set, Own: true, Catalogue: small})
+		h, s, r := opened(t, shop.Options{Settings: set, Own: true, Catalogue: small, Reviews: 6})
 		f(t, h, s, r)
 	})
 }
@@ -82,7 +82,7 @@ func TestFiguresComeFourTimesASecond(t *testing.T) {
 			t.Errorf("%d histories, %d moments in ten seconds, %s", history, moments, w.Header().Get("Content-Type"))
 		}
 		if first, _, _ := strings.Cut(w.Body.String(), "event: moment"); strings.Count(first, `"at":`) != 240 || strings.Count(first, `"settings":`) != 1 {
-			t.Errorf("who comes after more than a minute is told %.300s", first)
+			t.Errorf("a visitor after more than a minute gets %.300s", first)
 		}
 	})
 }
@@ -164,7 +164,7 @@ func TestWhoIsServed(t *testing.T) {
 			h := dashboard.Handler(s, r, dashboard.Options{Host: test.at, Metrics: http.NotFoundHandler()})
 			for _, ask := range []string{"GET /", "GET /events", "GET /metrics", "GET /shop/", "GET /shop/mine", "GET /shop/product/1", "POST /press", "POST /set", "POST /tour", "POST /shop/cart/1", "POST /shop/login"} {
 				method, path, _ := strings.Cut(ask, " ")
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second/10) // a stream of events goes on
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second/10) // a stream of events does not end
 				q := httptest.NewRequestWithContext(ctx, method, path, nil)
 				q.Host = test.host
 				w := httptest.NewRecorder()
@@ -199,11 +199,11 @@ func TestWhoIsServed(t *testing.T) {
 	})
 }
 
-// What the pages ask for is there, and what browsers ask for unasked.
+// Everything that the pages refer to is there, and everything that browsers request by themselves.
 func TestNoPageAsksForWhatIsNotThere(t *testing.T) {
 	inBubble(t, func(t *testing.T, h http.Handler, s *shop.Shop, r *dashboard.Recorder) {
 		get := func(path string) *httptest.ResponseRecorder {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // a stream of events goes on
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // a stream of events does not end
 			defer cancel()
 			q := httptest.NewRequestWithContext(ctx, "GET", "http://localhost"+path, nil)
 			q.Header.Set("Accept", "text/html")
@@ -302,7 +302,7 @@ func labelsAreApart(t *testing.T, page *chromium.Page) {
 	}
 }
 
-// What became of the crowd is told by whether its loads were admitted, and not at all where there was none.
+// The summary describes the crowd by whether its loads were admitted, and leaves it out where there was none.
 func TestTheSummaryTellsOfTheCrowd(t *testing.T) {
 	inBubble(t, func(t *testing.T, h http.Handler, s *shop.Shop, r *dashboard.Recorder) {
 		summary := func() string {

@@ -11,7 +11,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/demo/panel"
 )
 
-// knobs are the switches (*bool) and sliders (*int, *time.Duration) of the page, by their names there.
+// knobs are the switches (*bool) and sliders (*int, *time.Duration) of the page, by their names on the page.
 func knobs(s *panel.Settings) map[string]any {
 	return map[string]any{
 		"mayfly": &s.Mayfly, "jitter": &s.Jitter, "lease": &s.Lease, "early": &s.Early, "local": &s.Local,
@@ -24,7 +24,7 @@ func knobs(s *panel.Settings) map[string]any {
 // switches are the patterns, in the order of the page.
 var switches = []string{"lease", "early", "local", "jitter", "pages", "sliding", "fields", "visits", "admission"}
 
-// values returns all settings as the page has them: switches are 0 or 1, durations milliseconds.
+// values returns all settings in the page's form: switches are 0 or 1, durations milliseconds.
 func values(s panel.Settings) map[string]int64 {
 	all := make(map[string]int64)
 	for name, k := range knobs(&s) {
@@ -43,7 +43,7 @@ func values(s panel.Settings) map[string]int64 {
 	return all
 }
 
-// turn sets one of the settings, and says so in a few words.
+// turn sets one setting, and returns a few words about it.
 func turn(s *panel.Settings, name, value string) (string, error) {
 	k, ok := knobs(s)[name]
 	if !ok {

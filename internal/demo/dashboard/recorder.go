@@ -10,23 +10,23 @@ import (
 	"github.com/mayflycache/mayfly/internal/demo/panel"
 )
 
-// Every is how often figures are taken, and sent to browsers.
+// Every is the time between two sets of figures, each of which is sent to browsers.
 const Every = time.Second / 4
 
 const (
-	live = 240  // moments that a browser that comes later is shown: a minute
-	most = 4800 // that a report holds: 20 minutes
+	live = 240  // moments shown to a browser that connects later: a minute
+	most = 4800 // moments in a report: 20 minutes
 )
 
-// moment is what the page draws: rates are per second.
+// moment is what the page draws. Rates are per second.
 type moment struct {
-	At       int64   `json:"at"` // ms since the beginning
+	At       int64   `json:"at"` // ms since the start
 	Pages    float64 `json:"pages"`
 	Rendered float64 `json:"rendered"`
 	Queries  float64 `json:"queries"`
 	Asked    int64   `json:"asked"` // queries since the beginning
 	Worst    int     `json:"worst"`
-	// What those who asked for pages got, each counted once.
+	// What the callers who asked for pages got, each counted once.
 	FromMemory float64 `json:"fromMemory"`
 	FromRedis  float64 `json:"fromRedis"`
 	Stale      float64 `json:"stale"`
@@ -45,41 +45,41 @@ type moment struct {
 	Settings map[string]int64 `json:"settings,omitempty"` // when they changed
 	Mark     string           `json:"mark,omitempty"`     // what somebody did
 
-	figures panel.Figures // all of it
-	event   string        // what was done to the shop, if something was
-	way     string        // the strategy, when settings changed
+	figures panel.Figures // all figures
+	event   string        // what was done to the shop, if anything
+	way     string        // the strategy, if settings changed
 }
 
-// Recorder takes figures of a shop, four times a second, keeps them, and hands them to its listeners.
+// Recorder reads a shop's figures four times a second, keeps them, and passes them to its listeners.
 type Recorder struct {
 	shop Shop
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	begun     time.Time
 	moments   []moment
 	marks     string
 	event     string
-	set       panel.Settings // of the last moment; no valid settings are zero
-	asked     int64          // queries so far
-	lost      int64          // carts so far
+	set       panel.Settings // at the last moment; valid settings are never zero
+	asked     int64          // total queries so far
+	lost      int64          // total lost carts so far
 	listeners map[chan moment]bool
 }
 
-// NewRecorder returns a recorder that takes nothing before Run.
+// NewRecorder returns a recorder that records nothing before Run.
 func NewRecorder(s Shop) *Recorder {
 	return &Recorder{shop: s, begun: time.Now(), listeners: make(map[chan moment]bool)}
 }
 
-// Run takes figures until ctx ends.
+// Run records figures until ctx ends.
 func (r *Recorder) Run(ctx context.Context) {
 	tick := time.NewTicker(Every)
 	defer tick.Stop()
-	r.shop.Figures(ctx) // what was before
+	r.shop.Figures(ctx) // discards the figures from before
 	last := time.Now()
 	for {
 		select {
 		case <-tick.C:
-			if time.Since(last) < Every/2 { // the machine stood still: a rate of so short a time would say nothing
+			if time.Since(last) < Every/2 { // the machine stalled: a rate over so short a time would mean nothing
 				continue
 			}
 			last = time.Now()
@@ -90,7 +90,7 @@ func (r *Recorder) Run(ctx context.Context) {
 	}
 }
 
-// Mark says what somebody did, for the charts.
+// Mark records what somebody did, for the charts.
 func (r *Recorder) Mark(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +100,7 @@ func (r *Recorder) Mark(text string) {
 	r.marks = text
 }
 
-// Pressed says that a button was pressed, and what came of it.
+// Pressed records that a button was pressed, and what happened then.
 func (r *Recorder) Pressed(b panel.Button, says string) {
 	r.Mark(says)
 	if b == panel.TwoMore || says == panel.RedisIsBack {
@@ -126,7 +126,7 @@ func (r *Recorder) take(ctx context.Context) {
 	for to := range r.listeners {
 		select {
 		case to <- m:
-		default: // a browser that does not read misses some
+		default: // a browser that does not read misses some moments
 		}
 	}
 }
@@ -150,7 +150,7 @@ func (r *Recorder) momentLocked(f panel.Figures, set panel.Settings) moment {
 	return m
 }
 
-// listen returns what was, and what comes until stop is called.
+// listen returns the recorded moments, and a channel of new ones until stop is called.
 func (r *Recorder) listen() (history []moment, coming <-chan moment, stop func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,7 +163,7 @@ func (r *Recorder) listen() (history []moment, coming <-chan moment, stop func()
 	}
 }
 
-// historyLocked returns the last moments, of which the first says how the settings were.
+// historyLocked returns the last n moments. The first of them has the settings as they were then.
 func (r *Recorder) historyLocked(n int) []moment {
 	from := max(0, len(r.moments)-n)
 	history := append([]moment{}, r.moments[from:]...)

@@ -9,14 +9,14 @@ import (
 	"github.com/mayflycache/mayfly/internal/demo/panel"
 )
 
-// trial is something that was done to the shop, and how it was before, during and after.
+// trial is something that was done to the shop, with the figures before, during and after.
 type trial struct {
 	Event  string   `json:"event"`
 	Way    string   `json:"way"` // the strategy: by hand, or mayfly with or without some of its patterns
 	Phases [3]phase `json:"phases"`
 }
 
-// phase is how it was for a while. Shares are per cent of the pages that were asked for, and add up to 100.
+// phase is the figures of a stretch of time. Shares are per cent of the requested pages, and add up to 100.
 type phase struct {
 	Name    string  `json:"name"`
 	Seconds float64 `json:"seconds"`
@@ -31,11 +31,11 @@ type phase struct {
 	P99     float64 `json:"p99"`
 }
 
-// How long the phases are at most. What lasts, such as a Redis that is killed, lasts as long as it does.
+// The longest phases. A lasting change, such as a killed Redis, has a phase as long as it lasts.
 const (
 	besides = int(10 * time.Second / Every) // before and after
 	acute   = int(4 * time.Second / Every)  // during
-	trials  = 24                            // that are told of, the latest
+	trials  = 24                            // the latest ones, which the table shows
 )
 
 // phaseOf adds up moments.
@@ -60,9 +60,9 @@ func phaseOf(name string, all []moment) phase {
 	return p
 }
 
-// trialsLocked returns what was done, those of one kind together, so that strategies stand beside each other.
+// trialsLocked returns what was done, grouped by kind, so that strategies stand next to each other.
 func (r *Recorder) trialsLocked() (all []trial) {
-	way, last := "", 0 // when something was done before
+	way, last := "", 0 // when something was last done
 	byEvent := make(map[string][]trial)
 	var events []string
 	for i, m := range r.moments {
@@ -73,7 +73,7 @@ func (r *Recorder) trialsLocked() (all []trial) {
 			if _, ok := byEvent[m.event]; !ok {
 				events = append(events, m.event)
 			}
-			from := min(last+settling, (last+i)/2) // what was begun before a change is not about what is after it
+			from := min(last+settling, (last+i)/2) // pages requested before a change are not part of what follows it
 			byEvent[m.event] = append(byEvent[m.event], trial{m.event, way, r.phasesLocked(from, i)})
 		}
 		if m.Mark != "" {
@@ -86,14 +86,14 @@ func (r *Recorder) trialsLocked() (all []trial) {
 	return all[max(0, len(all)-trials):]
 }
 
-// phasesLocked returns how it was around the moment at, when something was done, and since from, when nothing was.
+// phasesLocked returns the figures before, during and after the moment at, when something was done. Between from and at nothing was.
 func (r *Recorder) phasesLocked(from, at int) [3]phase {
 	next := func(i int) int {
 		for i++; i < len(r.moments) && r.moments[i].Mark == ""; i++ {
 		}
 		return min(i, len(r.moments))
 	}
-	lasts := func(i int) bool { // a figure may have been taken just before what is marked beside it
+	lasts := func(i int) bool { // a figure may have been read just before the mark next to it
 		return i < len(r.moments) && (r.moments[i].figures.Redis != panel.Up || r.moments[i].figures.Slow > 0)
 	}
 	end, until := at+1, next(at)
@@ -116,7 +116,7 @@ func (r *Recorder) phasesLocked(from, at int) [3]phase {
 	}
 }
 
-// strategyOf is a strategy in words.
+// strategyOf describes a strategy in words.
 func strategyOf(s panel.Settings) string {
 	if !s.Mayfly {
 		return "by hand"
@@ -133,7 +133,7 @@ func strategyOf(s panel.Settings) string {
 	return "mayfly without " + strings.Join(without, ", ")
 }
 
-// writeTrials writes the table of what was done, as text.
+// writeTrials writes the table of trials as text.
 func writeTrials(w io.Writer, all []trial) {
 	event := ""
 	for _, t := range all {
@@ -161,7 +161,7 @@ func writeTrials(w io.Writer, all []trial) {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// shown is a duration in ms as a person reads it.
+// shown formats a duration in ms for people.
 func shown(ms float64) string {
 	d := time.Duration(ms * float64(time.Millisecond))
 	switch {

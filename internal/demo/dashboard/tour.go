@@ -9,11 +9,10 @@ import (
 	"github.com/mayflycache/mayfly/internal/demo/panel"
 )
 
-// ways are what the tour shows, in order.
+// ways are the two ways that the tour shows, in order.
 var ways = [2]string{"by hand: GET, else query and SET EX", "mayfly"}
 
-// Tour shows the shop by hand and then with mayfly, each with everything expiring in the middle of its time, and returns when that is over
-// or ctx ends.
+// Tour shows the shop by hand and then with mayfly. Half way through each, everything expires. It returns at the end, or when ctx ends.
 func (r *Recorder) Tour(ctx context.Context, lasts time.Duration) error {
 	for i := range ways {
 		next := r.shop.Settings()
@@ -46,11 +45,11 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// settling is how many moments after a change are still about the way before: who had asked by then waits for an answer.
+// settling is the number of moments after a change that still belong to the time before: callers who had asked by then are still waiting.
 const settling = int(2 * time.Second / Every)
 
-// Summary writes what was seen by hand and with mayfly, a row for each that was tried, how it was before, during and after what was done, and
-// what became of the crowd if there was one.
+// Summary writes the results by hand and with mayfly: a row for each way, the figures before, during and after each action, and the results of
+// the crowd if there was one.
 func (r *Recorder) Summary(w io.Writer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,11 +1,11 @@
-// Package lab has the strategies against a stampede run side by side: many callers in several processes ask for one hot key, whose load is
-// slow, over many ends of its life.
+// Package lab runs the strategies against a stampede side by side: many callers in several processes read one hot key, whose load is
+// slow, over many expiries.
 //
 //	r := lab.Run(ctx, lab.Setup{Processes: 8, Callers: 64, Load: 100 * time.Millisecond, TTL: time.Second, Expiries: 5, Connect: connect}, progress)
 //	lab.Text(os.Stdout, r)
 //	lab.SVG(file, r)
 //
-// A process is a client, a cache and a tier of local copies of its own; that all are in one program is their only secret.
+// A process has a client, a cache and a tier of local copies of its own. In truth all processes are in one program.
 package lab
 
 import (
@@ -22,33 +22,33 @@ import (
 	"github.com/mayflycache/mayfly/internal/demo/strategy"
 )
 
-// Setup says what is tried.
+// Setup describes a run.
 type Setup struct {
 	Strategies []strategy.Strategy
 	Processes  int
 	Callers    int           // in each process
-	Pause      time.Duration // of a caller between two Gets, on average
-	Load       time.Duration // what a load takes
+	Pause      time.Duration // average pause of a caller between two Gets
+	Load       time.Duration // how long a load takes
 	TTL        time.Duration
-	Expiries   int // each strategy runs for so many TTLs
+	Expiries   int // each strategy runs for this many TTLs
 
-	// Connect returns a client for one process, which Run closes.
+	// Connect returns a client for one process. Run closes it.
 	Connect func() *redis.Client
 }
 
-// Lasts is how long all of it takes.
+// Lasts returns how long the whole run takes.
 func (s Setup) Lasts() time.Duration {
 	return time.Duration(len(s.Strategies)*s.Expiries) * s.TTL
 }
 
-// Result is what was found, by strategy, in order: of fewer than were asked for if ctx ended.
+// Result holds the figures of each strategy, in order. If ctx ended early, some strategies are missing.
 type Result struct {
 	Setup   Setup
 	Figures []Figures
-	Partial bool // ctx ended before all was done
+	Partial bool // ctx ended before the run was complete
 }
 
-// Figures are one strategy's.
+// Figures are the figures of one strategy.
 type Figures struct {
 	Strategy string
 	Ran      time.Duration
@@ -58,19 +58,20 @@ type Figures struct {
 	PerTTL   float64 // loads per TTL
 	Most     int     // loads that ran at the same time
 
-	// How long a Get took, and the greatest age of a value that it returned, from the beginning of the value's load.
+	// How long a Get took, and the greatest age of a returned value, counted from the start of the value's load.
 	P50, P99, Max, Oldest time.Duration
 
 	loads []span
 }
 
-// span is from when to when a load ran.
+// span is the start and the end of a load.
 type span struct{ from, to time.Duration }
 
-// keepUp is how long mayfly waits for Redis here: a machine that is busy with all these callers is no fault of Redis.
+// keepUp is how long mayfly waits for Redis here: Redis is not to blame for a machine that is busy with all these callers.
 const keepUp = 10 * time.Second
 
-// Run tries every strategy in turn until ctx ends. progress, if not nil, is told now and then which share is done, and of what.
+// Run tries every strategy in turn until ctx ends. progress, if not nil, is called from time to time with the finished share of the run and the
+// current strategy.
 func Run(ctx context.Context, s Setup, progress func(done float64, strategy string)) (Result, error) {
 	r := Result{Setup: s}
 	for i, way := range s.Strategies {
@@ -96,13 +97,13 @@ func Run(ctx context.Context, s Setup, progress func(done float64, strategy stri
 	return r, nil
 }
 
-// origin is what is slow. The value is when its load began.
+// origin is the slow source. A value is the time at which its load began.
 type origin struct {
 	takes   time.Duration
 	begun   time.Time
 	running atomic.Int64
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	loads []span
 	most  int
 }
@@ -133,7 +134,7 @@ func (o *origin) restart() time.Duration {
 	return time.Since(o.begun)
 }
 
-// try runs one strategy. Each has a key of its own, which is deleted before and after.
+// try runs one strategy. Each strategy has its own key, which is deleted before and after.
 func try(ctx context.Context, s Setup, i int, way strategy.Strategy, progress func(float64)) (Figures, error) {
 	o := &origin{takes: s.Load}
 	prefix := fmt.Sprintf("mayfly-lab:%d:", i)
@@ -156,7 +157,7 @@ func try(ctx context.Context, s Setup, i int, way strategy.Strategy, progress fu
 		caches = append(caches, c)
 	}
 	o.begun = time.Now()
-	for _, c := range caches { // the first loads: a key that is hot is one that was asked for before
+	for _, c := range caches { // the first loads: a hot key has been read before
 		if _, err := c.Get(ctx, 0); err != nil && ctx.Err() == nil {
 			return Figures{}, err
 		}
@@ -167,7 +168,7 @@ func try(ctx context.Context, s Setup, i int, way strategy.Strategy, progress fu
 	defer cancel()
 	var took, ages []time.Duration
 	var failed int
-	var mu sync.Mutex // guards those
+	var mu sync.Mutex // guards the results
 	var callers sync.WaitGroup
 	for _, c := range caches {
 		for range s.Callers {
@@ -205,7 +206,7 @@ func try(ctx context.Context, s Setup, i int, way strategy.Strategy, progress fu
 	return f, nil
 }
 
-// ask is one caller. A Get that has begun is waited for, so that the slow ones count too.
+// ask is one caller. It waits for a Get that has begun, so that slow ones count too.
 func ask(visit, outlive context.Context, pause time.Duration, begun time.Time, c *strategy.Cache[time.Duration]) (took, ages []time.Duration, failed int) {
 	rest := func(d time.Duration) bool {
 		select {
@@ -228,7 +229,7 @@ func ask(visit, outlive context.Context, pause time.Duration, begun time.Time, c
 	return took, ages, failed
 }
 
-// String says in one sentence what is tried.
+// String describes the run in one sentence.
 func (s Setup) String() string {
 	return fmt.Sprintf("%d callers in %d processes ask for one key, each every %v on average; a load takes %v, its copy lives %v",
 		s.Processes*s.Callers, s.Processes, s.Pause, s.Load, s.TTL)

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// The drawing: a row for each strategy, of which the middle shows how many loads ran at each moment, on one scale for all.
+// The drawing has a row for each strategy. The middle of the row shows how many loads ran at each moment, on one scale for all rows.
 const (
 	width            = 960
 	rowHeight        = 58
 	head, foot       = 74, 34
-	middle, end      = 226, 620 // of the row, from left to right; then the figures, each up to
+	middle, end      = 226, 620 // of the row, from left to right; then the right edges of the figures
 	loadsAt, mostAt  = 730, 798
 	p99At, oldestAt  = 880, 960
 	bars             = 240 // moments drawn
@@ -28,7 +28,7 @@ text { fill: #e6edf3 } .quiet { fill: #9198a1 } .hand { fill: #ff8a5c } .ours { 
 }
 `
 
-// SVG draws the figures as a picture that stands alone, for light and dark pages.
+// SVG draws the figures as a self-contained picture, for light and dark pages.
 func SVG(w io.Writer, r Result) error {
 	var b bytes.Buffer
 	height := head + len(r.Figures)*rowHeight + foot
@@ -79,7 +79,7 @@ func SVG(w io.Writer, r Result) error {
 	return err
 }
 
-// running returns for each of n moments of a time how many loads ran in it at most.
+// running returns for each of n moments the greatest number of loads that ran in it.
 func (f Figures) running(lasts time.Duration, n int) []int {
 	counts := make([]int, n)
 	for _, s := range f.loads {
@@ -89,7 +89,7 @@ func (f Figures) running(lasts time.Duration, n int) []int {
 			counts[i]++
 		}
 	}
-	for i := range counts { // neighbours that only touch a moment are counted in it: never more than there were
+	for i := range counts { // neighbours that only touch a moment are counted in it: the result is never more than Most
 		counts[i] = min(counts[i], f.Most)
 	}
 	return counts

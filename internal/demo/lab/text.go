@@ -33,7 +33,7 @@ func Text(w io.Writer, r Result) {
 	}
 }
 
-// Short writes a duration with three digits or so.
+// Short formats a duration with about three digits.
 func Short(d time.Duration) string {
 	switch {
 	case d >= 10*time.Second:

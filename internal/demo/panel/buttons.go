@@ -1,6 +1,6 @@
 package panel
 
-// Button is what can be pressed.
+// Button is a button of the dashboard.
 type Button string
 
 const (
@@ -13,5 +13,5 @@ const (
 	TwoMore          Button = "processes" // two more processes
 )
 
-// RedisIsBack is what Press says that ends what KillRedis or HangRedis began.
+// RedisIsBack is Press's text when it ends the effect of KillRedis or HangRedis.
 const RedisIsBack = "Redis is back"

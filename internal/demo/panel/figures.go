@@ -2,42 +2,42 @@ package panel
 
 import "time"
 
-// Figures are what happened since the figures before, and how things are.
+// Figures are what happened since the previous figures, and the present state.
 type Figures struct {
-	For time.Duration // since when
+	For time.Duration // the time since the previous figures
 
-	// Pages are the product pages that shoppers asked for. Each is counted in one of Got.
+	// Pages are the product pages that shoppers requested. Got counts each page once.
 	Pages int64
 	Got
 
-	Rendered int64 // pages that a handler made
-	Queries  int64 // that the database was asked
-	Worst    int   // most queries of one product that ran or waited at once
+	Rendered int64 // pages that a handler rendered
+	Queries  int64 // queries sent to the database
+	Worst    int   // most queries for one product that ran or waited at once
 
-	Took     Took          // each of Pages
-	P50, P99 time.Duration // of those in the last second or so
+	Took     Took          // the time of each page in Pages
+	P50, P99 time.Duration // of the pages of about the last second
 
-	Carts, Lost, Unavailable int64 // carts begun, carts that ended while in use; times that shoppers could not see theirs
+	Carts, Lost, Unavailable int64 // carts begun, carts that expired while in use; times that shoppers could not see theirs
 
-	Answered, GivenUp int64 // requests of the catalogue's crowd: answered, and not within their time
+	Answered, GivenUp int64 // requests of the catalogue's crowd: answered, and not answered in time
 
 	State
 	Redis Health
-	Slow  time.Duration // for how much longer the databases are slow
+	Slow  time.Duration // how much longer the databases are slow
 	Loads Loads
 }
 
-// Got is what those who asked for product pages got, each counted once: by whether it came from a cache, and from which,
-// or whether somebody had to wait for the database.
+// Got counts what shoppers got who requested product pages, each request once: which cache the page came from,
+// or whether the shopper had to wait for the database.
 type Got struct {
 	FromMemory int64 // a copy in the process, of the page or of the product
 	FromRedis  int64 // a fresh copy in Redis, of the page or of the product
-	Stale      int64 // a copy past its time, while a new one is made
-	Waited     int64 // for the database: for a query of their own, or somebody else's
-	Failed     int64 // an error
+	Stale      int64 // an expired copy, while a new one is made
+	Waited     int64 // waited for the database, for an own query or another caller's
+	Failed     int64 // got an error
 }
 
-// State is what is in Redis. It is looked at less often than figures are asked for.
+// State is what is in Redis. It is read less often than the other figures.
 type State struct {
 	Keys      int     `json:"keys"`
 	Endless   int     `json:"endless"`   // keys without a TTL
@@ -47,14 +47,14 @@ type State struct {
 	Addresses int     `json:"addresses"` // that are kept longer than they should be
 }
 
-// Loads is what the catalogue's database is given to do at this moment. All is zero while there is no crowd.
+// Loads is the present load of the catalogue's database. All fields are zero while there is no crowd.
 type Loads struct {
-	AtDatabase int `json:"atDatabase"` // queries that it works on or has in line, those that nobody waits for any more among them
+	AtDatabase int `json:"atDatabase"` // queries that it works on or has in line, including those that nobody waits for any more
 	Limit      int `json:"limit"`      // loads that may run at once; negative: any number
 	Queued     int `json:"queued"`     // loads that are kept from the database until there is room
 }
 
-// Health is how Redis is, as the shop sees it.
+// Health is the state of Redis as the shop sees it.
 type Health string
 
 const (

@@ -1,5 +1,5 @@
-// Package panel is what can be turned, pressed and read of the demo's shop. The shop obeys it and the dashboard shows it, and neither needs
-// to know more of the other.
+// Package panel is the controls and the figures of the demo's shop. The shop obeys it and the dashboard shows it, and neither needs
+// to know more about the other.
 package panel
 
 import (
@@ -11,34 +11,34 @@ import (
 
 // Settings are the switches and the sliders. Switches keep their position while Mayfly, the main one, is off.
 type Settings struct {
-	Mayfly bool // off: all is as by hand
+	Mayfly bool // off: everything is done by hand
 
 	Jitter  bool // TTLs differ by +-10 %
-	Lease   bool // one query at a time per product, over all processes
-	Early   bool // products are renewed before their end
+	Lease   bool // one query at a time per product, across all processes
+	Early   bool // products are renewed before they expire
 	Local   bool // copies in the process; needs Lease
-	Pages   bool // whole pages are kept
-	Sliding bool // carts live while they are used
-	Fields  bool // the address in a login ends before the login
-	Visits  bool // what a shopper viewed ends with the visit
+	Pages   bool // whole pages are cached
+	Sliding bool // carts live as long as they are used
+	Fields  bool // the address in a login expires before the login
+	Visits  bool // the list of viewed products ends with the visit
 
 	Admission bool // of the catalogue's loads: no more at once than its database can work on
 
 	Shoppers    int
-	Pause       time.Duration // of a shopper between two pages, on average
+	Pause       time.Duration // average pause of a shopper between two pages
 	TTL         time.Duration // of products and pages
-	Query       time.Duration // what the database takes
+	Query       time.Duration // how long the database takes for a query
 	Connections int
 	Processes   int
 }
 
-// Default is where a shop begins: by hand, with every switch ready.
+// Default is how a shop starts: by hand, with every switch ready.
 var Default = Settings{
 	Jitter: true, Lease: true, Early: true, Local: true, Pages: true, Sliding: true, Fields: true, Visits: true, Admission: true,
 	Shoppers: 300, Pause: 400 * time.Millisecond, TTL: 5 * time.Second, Query: 200 * time.Millisecond, Connections: 20, Processes: 2,
 }
 
-// MostProcesses is how many there can be.
+// MostProcesses is the largest number of processes.
 const MostProcesses = 12
 
 // Validate returns an error that names what is out of bounds.
@@ -60,7 +60,7 @@ func between[T cmp.Ordered](name string, is, least, most T) error {
 	return nil
 }
 
-// Effective returns the settings as they work: without the main switch none of the others does.
+// Effective returns the settings that are in effect: without the main switch no other switch is.
 func (s Settings) Effective() Settings {
 	if !s.Mayfly {
 		s.Jitter, s.Lease, s.Early, s.Local, s.Pages, s.Sliding, s.Fields, s.Visits = false, false, false, false, false, false, false, false

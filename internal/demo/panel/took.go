@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Took is how long things took: how many for each duration. Durations are rounded to five bits, which is within 3 %, so
-// that there are few of them. Took of different times can be put together.
+// Took counts how long things took: how many there were for each duration. Durations are rounded to five bits, which is within 3 %, so
+// that there are few different ones. Two Tooks can be added.
 type Took map[time.Duration]int
 
-// Add counts one more.
+// Add counts one more thing that took d.
 func (t Took) Add(d time.Duration) { t[rounded(max(0, d))]++ }
 
 func rounded(d time.Duration) time.Duration {
@@ -19,15 +19,15 @@ func rounded(d time.Duration) time.Duration {
 	return d>>off<<off + 1<<off/2
 }
 
-// AddAll counts all that o counts.
+// AddAll adds the counts of o.
 func (t Took) AddAll(o Took) {
 	for d, n := range o {
 		t[d] += n
 	}
 }
 
-// At returns the duration that a share of them did not exceed: 0.99 for the 99th percentile, 1 for the longest. It is 0 if
-// there are none.
+// At returns the duration that this share of the things did not exceed: 0.99 for the 99th percentile, 1 for the longest. It is 0 if
+// nothing was counted.
 func (t Took) At(share float64) time.Duration {
 	all, seen := 0, 0
 	for _, n := range t {

@@ -12,27 +12,27 @@ import (
 	"github.com/mayflycache/mayfly/sliding"
 )
 
-// cartLives is for how long a cart stays unused. Real ones live for weeks; this one is to be watched.
+// cartLives is how long an unused cart lives. Real ones live for weeks; this one is meant to be watched.
 const cartLives = 8 * time.Second
 
-// cart is product numbers, in the order in which they were put in.
+// cart is a list of product numbers, in the order in which they were added.
 type cart []int
 
-// carts keeps a cart per shopper. Get's error is mayfly.ErrNotFound or redis.Nil where there is none.
+// carts keeps a cart per shopper. Get's error is mayfly.ErrNotFound or redis.Nil if there is none.
 type carts interface {
 	Get(ctx context.Context, shopper string) (cart, error)
 	Set(ctx context.Context, shopper string, c cart) error
 }
 
-// slidingCartPrefix is where carts are that live while they are used.
+// slidingCartPrefix is the prefix of carts that live as long as they are used.
 const slidingCartPrefix = byMayfly + "cart:"
 
-// newSlidingCarts returns carts that live while they are used.
+// newSlidingCarts returns carts that live as long as they are used.
 func newSlidingCarts(rdb *redis.Client, seen mayfly.Observer) (carts, error) {
 	return sliding.New(mayfly.Namespace[string, cart]{Name: "carts", Redis: rdb, Prefix: slidingCartPrefix, TTL: cartLives, Observer: seen}, sliding.Options{})
 }
 
-// cartOf returns a shopper's cart, an empty one where there is none.
+// cartOf returns a shopper's cart, or an empty one if there is none.
 func (p *process) cartOf(ctx context.Context, shopper string) (cart, error) {
 	c, err := p.carts.Get(ctx, shopper)
 	if errors.Is(err, mayfly.ErrNotFound) || errors.Is(err, redis.Nil) {
@@ -41,7 +41,7 @@ func (p *process) cartOf(ctx context.Context, shopper string) (cart, error) {
 	return c, err
 }
 
-// fixedCarts end a while after they were last changed, in use or not: SET EX, as by hand.
+// fixedCarts expire a while after their last change, in use or not: SET EX, as by hand.
 type fixedCarts struct{ rdb *redis.Client }
 
 const fixedCartPrefix = byHand + "cart:"

@@ -16,13 +16,13 @@ import (
 	"github.com/mayflycache/mayfly/jitter"
 )
 
-// Catalogue is how many articles the shop's catalogue has, what its database can do, and what a crowd asks for. Zeros are the figures of
-// docs/overload.md, where the crowd asks for four times as much as the database can do.
+// Catalogue says how many articles the shop's catalogue has, what its database can do, and what a crowd requests. Zeros are the figures of
+// docs/overload.md, where the crowd requests four times as much as the database can do.
 type Catalogue struct {
 	Articles int           // zero is 2,000
-	Rate     int           // requests a second, each for an article by chance; zero is 800
+	Rate     int           // requests a second, each for a random article; zero is 800
 	Workers  int           // queries that the database works on at once; zero is 6
-	Query    time.Duration // what each takes; zero is 30 ms, so that 6 workers do 200 a second
+	Query    time.Duration // how long each takes; zero is 30 ms, so that 6 workers do 200 a second
 }
 
 func (c Catalogue) validate() error {
@@ -39,23 +39,23 @@ const (
 	slowLasts    = 10 * time.Second
 	articleLoad  = 2 * time.Second        // LoadTimeout
 	crowdWaits   = 500 * time.Millisecond // for an answer
-	crowdStays   = time.Minute            // after Redis was emptied last, or a switch was turned
-	crowdIs      = 1000                   // who ask at once, at most: beyond that one gives up at once
+	crowdStays   = time.Minute            // after Redis was last emptied, or a switch was turned
+	crowdIs      = 1000                   // most members of the crowd who wait at once: beyond that, new ones give up at once
 )
 
-// catalogue is what the shop has beside its eight products: many articles, in a database that cannot load all of them at once. Eight
-// products are loaded in a moment whatever the cache does; what an empty Redis means shows here. It costs nothing while there is no
-// crowd, and the crowd comes when the button is pressed.
+// catalogue is the second part of the shop, beside its eight products: many articles, in a database that cannot load all of them at once. Eight
+// products are loaded in a moment whatever the cache does; the effect of an empty Redis shows here. The catalogue costs nothing while there is no
+// crowd, and the crowd arrives when the button is pressed.
 type catalogue struct {
 	Catalogue
 	origin            *origin
 	answered, givenUp atomic.Int64
-	asking            atomic.Int64 // who wait for an answer
+	asking            atomic.Int64 // members of the crowd who wait for an answer
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	stock  *stock     // nil: no crowd
-	news   bool       // the crowd asks for what is in no cache yet
-	leaves time.Time  // when the crowd does
+	news   bool       // the crowd requests articles that no cache has yet
+	leaves time.Time  // when the crowd leaves
 }
 
 func newCatalogue(c Catalogue) *catalogue {
@@ -63,7 +63,7 @@ func newCatalogue(c Catalogue) *catalogue {
 	return &catalogue{Catalogue: c, origin: newOrigin(c.Workers, c.Query)}
 }
 
-// stock is the catalogue's cache, as the switches are.
+// stock is the catalogue's cache, according to the switches.
 type stock struct {
 	mayfly, admission bool
 	rdb               *redis.Client
@@ -89,7 +89,7 @@ func (s *Shop) openStock(set panel.Settings) (*stock, error) {
 	return k, err
 }
 
-// close waits until nobody uses it any more, and cancels the loads that are left: nobody wants them.
+// close waits until nobody uses the stock any more, and cancels the loads that are left: nobody wants them.
 func (k *stock) close() {
 	k.using.Wait()
 	now, cancel := context.WithCancel(context.Background())
@@ -98,7 +98,7 @@ func (k *stock) close() {
 	k.rdb.Close()
 }
 
-// emptyRedis removes all that is in Redis, before a crowd that asks for it. The crowd is let in, or stays on.
+// emptyRedis removes everything in Redis, for a crowd that then requests it. It lets the crowd in, or lets it stay longer.
 func (s *Shop) emptyRedis(ctx context.Context) (err error) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -119,8 +119,8 @@ func (s *Shop) emptyRedis(ctx context.Context) (err error) {
 	return nil
 }
 
-// slowDatabase makes both databases slow for a while, and lets a crowd in that asks for what no cache has: three quarters of what the
-// catalogue's database can do while it is not slow. Redis is no help against that; it is a matter of what the database is given to do.
+// slowDatabase makes both databases slow for a while, and lets in a crowd that requests articles no cache has: three quarters of what the
+// catalogue's database can do at normal speed. Redis does not help against that; what helps is giving the database no more than it can do.
 func (s *Shop) slowDatabase() error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -136,7 +136,7 @@ func (s *Shop) slowDatabase() error {
 	return nil
 }
 
-// letCrowdIn lets a crowd in, or has the one that is there stay longer; s.changing is held.
+// letCrowdIn lets a crowd in, or lets the present one stay longer; s.changing is held.
 func (s *Shop) letCrowdIn(news bool) error {
 	c := s.catalogue
 	c.mu.Lock()
@@ -154,7 +154,7 @@ func (s *Shop) letCrowdIn(news bool) error {
 	return nil
 }
 
-// restock has the crowd that is there ask another cache if the switches for it were turned; s.changing is held.
+// restock makes the present crowd use another cache if the switches for it were turned; s.changing is held.
 func (s *Shop) restock(next panel.Settings) error {
 	next = next.Effective()
 	c := s.catalogue

@@ -45,7 +45,7 @@ func answered(t *testing.T, s *shop.Shop, seconds int) (percent []int, last pane
 	return percent, last
 }
 
-// What the button is there for: with the admission of loads an emptied Redis is full again after about as long as the database needs for all
+// This is what the button is for: with the admission of loads an emptied Redis is full again after about as long as the database needs for all
 // articles. Without it most of the crowd gets no answer for as long as one looks, and turning it on ends that. By hand is no better.
 func TestEmptyRedisWithAndWithoutAdmission(t *testing.T) {
 	c, ideal := shop.Catalogue{Articles: 240, Rate: 120, Workers: 3, Query: 100 * time.Millisecond}, 8 // 30 queries a second

@@ -8,8 +8,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/demo/panel"
 )
 
-// crowd asks for articles until it leaves. As many come each second whatever becomes of those before: who gets no answer does not make
-// room for the next, as in a real crowd.
+// crowd requests articles until it leaves. The same number arrives each second, whatever happens to those before: as in a real crowd, new
+// members arrive even if earlier ones got no answer.
 func (s *Shop) crowd() {
 	c := s.catalogue
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -22,7 +22,7 @@ func (s *Shop) crowd() {
 		}
 		now := time.Now()
 		rate, article := c.wants()
-		asked += min(now.Sub(last).Seconds(), 0.1) * rate // after the machine stood still nobody catches up
+		asked += min(now.Sub(last).Seconds(), 0.1) * rate // after the machine stalled nobody catches up
 		last = now
 		due := int(asked)
 		asked -= float64(due)
@@ -36,7 +36,7 @@ func (s *Shop) crowd() {
 	}
 }
 
-// wants returns how many articles the crowd asks for in a second, and which.
+// wants returns how many articles the crowd requests per second, and a function that selects one.
 func (c *catalogue) wants() (rate float64, article func() int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,7 +46,8 @@ func (c *catalogue) wants() (rate float64, article func() int) {
 	return float64(c.Rate), func() int { return rand.IntN(c.Articles) }
 }
 
-// take returns the stock for so many, each of whom is done with it after using.Done. When it is time to leave, it closes it and returns nil.
+// take returns the stock for n members of the crowd, each of whom calls using.Done at the end. When it is time to leave, it closes the stock and
+// returns nil.
 func (c *catalogue) take(now time.Time, n int, leaving bool) *stock {
 	c.mu.Lock()
 	k := c.stock
@@ -61,7 +62,7 @@ func (c *catalogue) take(now time.Time, n int, leaving bool) *stock {
 	return nil
 }
 
-// ask is one of the crowd, who asks for an article.
+// ask is one member of the crowd, who requests an article.
 func (s *Shop) ask(k *stock, article int) {
 	defer k.using.Done()
 	c := s.catalogue
@@ -79,7 +80,7 @@ func (s *Shop) ask(k *stock, article int) {
 	}
 }
 
-// figures returns how many of the crowd were answered and how many were not, since it was last called, and what there is to load now.
+// figures returns how many of the crowd were answered and how many were not, since the last call, and the present load.
 func (c *catalogue) figures(now time.Time) (answered, givenUp int64, loads panel.Loads) {
 	answered, givenUp = c.answered.Swap(0), c.givenUp.Swap(0)
 	c.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// product is a row of the database, with what was written about it.
+// product is a row of the database, with its reviews.
 type product struct {
 	ID      int
 	Name    string
@@ -21,15 +21,15 @@ type review struct {
 	Stars    int
 }
 
-// names are what the shop sells, the best sellers first.
+// names are the names of the products, best sellers first.
 var names = []string{"Lamp", "Teapot", "Rucksack", "Kite", "Umbrella", "Globe", "Hammock", "Whistle"}
 
-// products is how many there are.
+// products is the number of products.
 var products = len(names)
 
-func productOf(id int) product {
+func productOf(id, reviews int) product {
 	p := product{ID: id, Name: names[id%len(names)], Price: 900 + 137*id, Stock: 12 + id}
-	for i := range 60 {
+	for i := range reviews {
 		p.Reviews = append(p.Reviews, review{
 			By: fmt.Sprint("customer ", 17*i+id), Stars: 3 + (i+id)%3,
 			Text: fmt.Sprintf("I have had my %s for %d weeks and would buy it again.", p.Name, 2+i),
@@ -40,20 +40,24 @@ func productOf(id int) product {
 
 // database is the slow table: a query holds one of few connections for a while, and waits in line if none is free.
 type database struct {
-	mu      sync.Mutex // guards what follows
+	reviews int // of a product; never changes
+
+	mu      sync.Mutex // guards the fields below
 	takes   time.Duration
-	slow    time.Time // until when a query takes slower times as long
+	slow    time.Time // until then a query takes slower times as long
 	limit   int
 	busy    int
 	waiting []chan struct{} // queries without a connection, in order of arrival
-	asked   int64           // since figures was last called
+	asked   int64           // since the last call of figures
 	asking  map[int]int     // queries that run or wait, by product
-	worst   int             // most of one product since figures was last called
+	worst   int             // most queries for one product since the last call of figures
 }
 
-func newDatabase() *database { return &database{asking: make(map[int]int)} }
+func newDatabase(reviews int) *database {
+	return &database{reviews: reviews, asking: make(map[int]int)}
+}
 
-// set changes how slow and how small it is.
+// set changes how slow the database is and how many connections it has.
 func (d *database) set(takes time.Duration, limit int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,17 +65,17 @@ func (d *database) set(takes time.Duration, limit int) {
 	d.admitLocked()
 }
 
-// slower is how many times as long a query takes that begins while its database is slow.
+// slower is the factor by which a query takes longer if it begins while its database is slow.
 const slower = 4
 
-// slowUntil makes queries that begin before then slow.
+// slowUntil makes queries slow that begin before then.
 func (d *database) slowUntil(then time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.slow = then
 }
 
-// slowFor returns for how much longer it is slow.
+// slowFor returns how much longer the database is slow.
 func (d *database) slowFor(now time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,7 +90,7 @@ func (d *database) admitLocked() {
 	}
 }
 
-// product is the query.
+// product runs the query.
 func (d *database) product(ctx context.Context, id int) (product, error) {
 	turn := make(chan struct{})
 	d.mu.Lock()
@@ -97,7 +101,7 @@ func (d *database) product(ctx context.Context, id int) (product, error) {
 	d.admitLocked()
 	d.mu.Unlock()
 
-	<-turn // also if the caller has left: a database does not notice that
+	<-turn // even if the caller has left: a database does not notice that
 	d.mu.Lock()
 	takes := d.takes
 	if time.Now().Before(d.slow) {
@@ -110,10 +114,10 @@ func (d *database) product(ctx context.Context, id int) (product, error) {
 	d.asking[id]--
 	d.busy--
 	d.admitLocked()
-	return productOf(id), ctx.Err()
+	return productOf(id, d.reviews), ctx.Err()
 }
 
-// figures returns how many queries there were, and how many of one product ran or waited at most, since it was last called.
+// figures returns, since the last call, the number of queries and the greatest number for one product that ran or waited at once.
 func (d *database) figures() (asked int64, worst int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

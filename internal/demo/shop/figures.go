@@ -18,22 +18,22 @@ const (
 	lately    = time.Second // of percentiles
 )
 
-// look is what the figures before were.
+// look is the state between two calls of Figures.
 type look struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	at      time.Time
-	lately  []tookAt // the latest, the oldest first
+	lately  []tookAt // the latest ones, oldest first
 	state   panel.State
 	stateAt time.Time
 }
 
-// tookAt is how long pages took that were there at some moment, or shortly before.
+// tookAt is how long the pages took that were served until some moment.
 type tookAt struct {
 	at   time.Time
 	took panel.Took
 }
 
-// percentiles returns how long the pages took that were there lately, with those that just were.
+// percentiles returns how long the recent pages took, including those just served.
 func (l *look) percentiles(now time.Time, just panel.Took) (p50, p99 time.Duration) {
 	l.lately = append(slices.DeleteFunc(l.lately, func(t tookAt) bool { return now.Sub(t.at) >= lately }), tookAt{now, just})
 	all := make(panel.Took)
@@ -43,7 +43,7 @@ func (l *look) percentiles(now time.Time, just panel.Took) (p50, p99 time.Durati
 	return all.At(0.50), all.At(0.99)
 }
 
-// Figures returns what happened since it was last called. It is meant for a single caller that polls.
+// Figures returns what happened since its last call. It is meant for a single caller that polls.
 func (s *Shop) Figures(ctx context.Context) panel.Figures {
 	s.look.mu.Lock()
 	defer s.look.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *Shop) Figures(ctx context.Context) panel.Figures {
 	return f
 }
 
-// state looks at what Redis holds: not over the line, so that it sees what the shop does not.
+// state reads what is in Redis. It does not use the breakable line, so that it sees what the shop cannot.
 func (s *Shop) state(ctx context.Context, set panel.Settings, now time.Time) (st panel.State) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -97,7 +97,7 @@ func (s *Shop) state(ctx context.Context, set panel.Settings, now time.Time) (st
 	return st
 }
 
-// together returns how many of the ends come within so short a time, at most.
+// together returns the greatest number of ends within this time.
 func together(ends []int64, within int64) (most int) {
 	for _, first := range ends {
 		n := 0
@@ -111,7 +111,7 @@ func together(ends []int64, within int64) (most int) {
 	return most
 }
 
-// keptTooLong returns how many of the shoppers' addresses are known longer than they should be: it asks about a hundred at most.
+// keptTooLong returns how many of the shoppers' addresses are known longer than they should be: it checks at most a hundred.
 func (s *Shop) keptTooLong(ctx context.Context, now time.Time) (n int) {
 	const most, grace = 100, time.Second
 	var due []string
@@ -126,7 +126,7 @@ func (s *Shop) keptTooLong(ctx context.Context, now time.Time) (n int) {
 	for i, shopper := range due {
 		held[i] = p.HExists(ctx, loginPrefix+shopper, "ip")
 	}
-	p.Exec(ctx) // an answer that is missing counts as "not held"
+	p.Exec(ctx) // a missing answer counts as "not held"
 	for _, h := range held {
 		if h.Val() {
 			n++

@@ -10,7 +10,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/demo/panel"
 )
 
-// source is where an answer came from.
+// source is the origin of an answer.
 type source string
 
 const (
@@ -21,21 +21,21 @@ const (
 	failed     source = "failed"
 )
 
-// productHeader says where a handler had the product from, in the page that it made. It is stored with the page.
+// productHeader says, on a page, where its handler got the product from. It is stored with the page.
 const productHeader = "X-Product-From"
 
-// journey notes what the caches tell on the way of one request. A copy in the process's memory answers without a word.
+// journey collects what the caches report about one request. A copy in the process's memory is served without a report.
 type journey struct{ redis, stale, waited atomic.Bool }
 
 type journeyKey struct{}
 
-// embark returns a context whose caches tell j, and no other.
+// embark returns a context whose caches report to j, and to no other journey.
 func embark(ctx context.Context) (context.Context, *journey) {
 	j := new(journey)
 	return context.WithValue(ctx, journeyKey{}, j), j
 }
 
-// observe hears what the caches tell.
+// observe receives the caches' reports.
 func (s *Shop) observe(ctx context.Context, e mayfly.Event) {
 	j, ok := ctx.Value(journeyKey{}).(*journey)
 	if !ok || e.Namespace != "products" && e.Namespace != "pages" {
@@ -51,12 +51,12 @@ func (s *Shop) observe(ctx context.Context, e mayfly.Event) {
 		default:
 			j.waited.Store(true)
 		}
-	case mayfly.KindJoin, mayfly.KindWait: // somebody else's load, in this process or in another
+	case mayfly.KindJoin, mayfly.KindWait: // another caller's load, in this process or in another
 		j.waited.Store(true)
 	}
 }
 
-// product is where a product came from: who waited for a load has waited for the database, also if it came out of Redis then.
+// product returns where a product came from. A caller that waited for a load has waited for the database, even if the product then came from Redis.
 func (j *journey) product() source {
 	switch {
 	case j.waited.Load():
@@ -69,8 +69,8 @@ func (j *journey) product() source {
 	return fromMemory
 }
 
-// page is where a page came from. One that was made for this request, or for another that this one waited for, came from
-// where its product did.
+// page returns where a page came from. A page that was made for this request, or for another request that this one waited for, came from
+// the same place as its product.
 func (j *journey) page(status int, h http.Header) source {
 	switch kept := strings.Contains(h.Get("Cache-Status"), "; hit"); {
 	case status >= 500:
@@ -85,7 +85,7 @@ func (j *journey) page(status int, h http.Header) source {
 	return fromMemory
 }
 
-// got counts pages by what those who asked for them got.
+// got counts pages by where they came from.
 type got struct{ memory, redis, stale, waited, failed atomic.Int64 }
 
 func (g *got) add(from source) {
@@ -103,7 +103,7 @@ func (g *got) add(from source) {
 	}
 }
 
-// take returns what was counted since it was last called.
+// take returns the counts since the last call.
 func (g *got) take() panel.Got {
 	return panel.Got{FromMemory: g.memory.Swap(0), FromRedis: g.redis.Swap(0), Stale: g.stale.Swap(0), Waited: g.waited.Swap(0), Failed: g.failed.Swap(0)}
 }

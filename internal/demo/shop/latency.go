@@ -7,9 +7,9 @@ import (
 	"github.com/mayflycache/mayfly/internal/demo/panel"
 )
 
-// latency keeps how long pages took.
+// latency collects how long pages took.
 type latency struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	took panel.Took
 }
 
@@ -22,7 +22,7 @@ func (l *latency) add(took time.Duration) {
 	l.took.Add(took)
 }
 
-// take returns how long pages took since it was last called.
+// take returns how long pages took since the last call.
 func (l *latency) take() panel.Took {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,11 +10,11 @@ import (
 	"github.com/mayflycache/mayfly/internal/demo/panel"
 )
 
-// line is the network between the shop and its Redis, which can break, so that any Redis can be killed and hung without harm to it.
+// line is the network between the shop and its Redis. It can be broken, so that any Redis can be killed and hung without harm to it.
 type line struct {
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	health panel.Health
 	conns  map[*lineConn]struct{}
 }
@@ -22,7 +22,7 @@ type line struct {
 type lineConn struct {
 	net.Conn
 	line *line
-	lost bool // something was not sent or not delivered: it cannot go on. Guarded by line.mu
+	lost bool // something was not sent or not delivered, so the connection cannot continue. Guarded by line.mu
 }
 
 func newLine(dial func(ctx context.Context, network, addr string) (net.Conn, error)) *line {
@@ -51,7 +51,7 @@ func (l *line) is() panel.Health {
 	return l.health
 }
 
-// set breaks the line, or mends it. Connections that cannot go on are cut.
+// set breaks or mends the line. It cuts connections that cannot continue.
 func (l *line) set(h panel.Health) {
 	var cut []net.Conn
 	l.mu.Lock()
@@ -68,7 +68,7 @@ func (l *line) set(h panel.Health) {
 	}
 }
 
-// loses reports whether bytes go nowhere now, and remembers that they did.
+// loses reports whether bytes are lost now, and remembers that they were.
 func (c *lineConn) loses() bool {
 	c.line.mu.Lock()
 	defer c.line.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 
 const (
 	loginLives = time.Minute
-	// addressLives is for how long the shop may know where a shopper logged in from.
+	// addressLives is how long the shop may know where a shopper logged in from.
 	addressLives = 4 * time.Second
 )
 
@@ -28,12 +28,12 @@ type logins interface {
 	Set(ctx context.Context, shopper string, l login) error
 }
 
-// newFieldLogins returns logins whose fields end at their own times.
+// newFieldLogins returns logins whose fields expire at their own times.
 func newFieldLogins(rdb *redis.Client, seen mayfly.Observer) (logins, error) {
 	return fieldttl.New(mayfly.Namespace[string, login]{Name: "logins", Redis: rdb, Prefix: loginPrefix, TTL: loginLives, Observer: seen}, fieldttl.Options{})
 }
 
-// wholeLogins end as a whole: HSET and EXPIRE, as by hand. The address stays as long as the rest.
+// wholeLogins expire as a whole: HSET and EXPIRE, as by hand. The address stays as long as the rest.
 type wholeLogins struct{ rdb *redis.Client }
 
 func (w wholeLogins) Set(ctx context.Context, shopper string, l login) error {

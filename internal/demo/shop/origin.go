@@ -9,27 +9,27 @@ import (
 	"time"
 )
 
-// lineOf is for how long a query may have to stand in line at most.
+// lineOf is the longest time that a query may stand in line.
 const lineOf = 3 * time.Second
 
 var errFull = errors.New("the catalogue's database has too many queries in line")
 
-// origin is the database of the catalogue. A few workers do what it is asked for, in order, and finish it also when nobody waits for
-// the answer any more: that is how an overloaded database stays overloaded. It refuses what would stand in line for more than lineOf.
+// origin is the database of the catalogue. A few workers run its queries in order. They finish a query even if nobody waits for
+// the answer any more: that is how an overloaded database stays overloaded. It refuses queries that would stand in line longer than lineOf.
 type origin struct {
-	takes time.Duration // a query
+	takes time.Duration // time of a query
 
-	mu     sync.Mutex  // guards what follows
-	free   []time.Time // when each worker has done what it was given
-	slow   time.Time   // until when a query takes slower times as long
-	inLine []time.Time // when each query is done that is not yet, in no order
+	mu     sync.Mutex  // guards the fields below
+	free   []time.Time // when each worker has finished its queries
+	slow   time.Time   // until then a query takes slower times as long
+	inLine []time.Time // when each unfinished query will be done, in no order
 }
 
 func newOrigin(workers int, takes time.Duration) *origin {
 	return &origin{takes: takes, free: make([]time.Time, workers)}
 }
 
-// begin gives a query to the worker that is free first, and returns when it is done.
+// begin gives a query to the worker that is free first, and returns when the query will be done.
 func (o *origin) begin(now time.Time) (done time.Time, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -55,14 +55,14 @@ func (o *origin) begin(now time.Time) (done time.Time, err error) {
 	return o.free[first], nil
 }
 
-// slowUntil makes queries that a worker begins before then slow.
+// slowUntil makes queries slow that a worker begins before then.
 func (o *origin) slowUntil(then time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.slow = then
 }
 
-// doneLocked returns inLine without what is done.
+// doneLocked returns inLine without the finished queries.
 func (o *origin) doneLocked(now time.Time) []time.Time {
 	return slices.DeleteFunc(o.inLine, func(done time.Time) bool { return !done.After(now) })
 }
@@ -79,7 +79,7 @@ func (o *origin) query(ctx context.Context, id int) (string, error) {
 	return fmt.Sprint("article ", id), nil
 }
 
-// unfinished returns how many queries are worked on or in line.
+// unfinished returns how many queries are in progress or in line.
 func (o *origin) unfinished(now time.Time) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -11,13 +11,13 @@ import (
 	"github.com/mayflycache/mayfly/httpcache"
 )
 
-// pageCache keeps whole pages of one process. The zero value keeps none.
+// pageCache caches the whole pages of one process. The zero value caches none.
 type pageCache struct {
 	cache *httpcache.Cache
 	local *mayfly.Local // nil without copies
 }
 
-// keptAtMost bounds what a page says of itself.
+// keptAtMost bounds a page's own Cache-Control.
 const keptAtMost = time.Minute
 
 func newPageCache(ctx context.Context, s *Shop, rdb *redis.Client, local bool) (c pageCache, err error) {
@@ -28,7 +28,7 @@ func newPageCache(ctx context.Context, s *Shop, rdb *redis.Client, local bool) (
 		}
 	}
 	c.cache, err = httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: pagePrefix, TTL: keptAtMost, Local: c.local, Observer: s.opt.Observer}, httpcache.Options{
-		AnyHost:         true, // the load's, and that of a browser
+		AnyHost:         true, // the simulated shoppers' host and a browser's differ
 		RenewBackground: true, // the mux is inside
 		RedisTimeout:    s.opt.RedisTimeout,
 	})

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// pageLives is for how long a whole page is kept, and in brackets for how long a new one may be made behind its back.
+// pageLives is how long a whole page is cached, and how much longer it may be served while a new one is made.
 const pageLives = "public, max-age=1, stale-while-revalidate=2"
 
-// handler is the shop as one process serves it. Pages are the same for all; what is one shopper's comes as a fragment beside them, as it
-// must where pages are cached.
+// handler is the shop as one process serves it. Pages are the same for everybody. What belongs to one shopper comes as a separate fragment, which
+// is necessary if pages are cached.
 func (p *process) handler() http.Handler {
 	shared := http.NewServeMux()
 	shared.HandleFunc("GET /product/{id}", p.productPage)
@@ -29,7 +29,7 @@ func (p *process) handler() http.Handler {
 	return all
 }
 
-// productID reads the number of a product. It reports whether there is such a one.
+// productID parses the number of a product, and reports whether the product exists.
 func productID(text string) (id int, ok bool) {
 	id, err := strconv.Atoi(text)
 	return id, err == nil && id >= 0 && id < products
@@ -81,7 +81,7 @@ func page(w http.ResponseWriter, render func(io.Writer)) {
 	w.Write(b.Bytes())
 }
 
-// shopperOf is who asks, by cookie.
+// shopperOf returns the shopper's name, from a cookie.
 func shopperOf(w http.ResponseWriter, r *http.Request) string {
 	if c, err := r.Cookie("shopper"); err == nil && len(c.Value) < 64 {
 		return c.Value
@@ -91,11 +91,11 @@ func shopperOf(w http.ResponseWriter, r *http.Request) string {
 	return id
 }
 
-// cartHeader tells how many things are in the cart, for the shoppers of the load.
+// cartHeader says how many things are in the cart, for the simulated shoppers.
 const cartHeader = "X-Cart"
 
-// mine is what only one shopper sees: cart, what was viewed, and what else there is. With ?viewed=7 product 7 was viewed; with parts=1 it says
-// where all this is kept, and how long.
+// mine is the fragment for one shopper: the cart, the viewed products, and related ones. With ?viewed=7 it records a view of product 7. With parts=1
+// it says where all this is kept, and how long.
 func (p *process) mine(w http.ResponseWriter, r *http.Request) {
 	shopper, ctx := shopperOf(w, r), r.Context()
 	w.Header().Set("Cache-Control", "private, no-store")

@@ -13,13 +13,13 @@ import (
 	"github.com/mayflycache/mayfly/internal/demo/strategy"
 )
 
-// forPerson reports whether a request is a browser's for a page: then somebody wants to know where its parts came from. Shoppers do not.
+// forPerson reports whether a browser requests a page: then a person may want to know where its parts came from. Simulated shoppers do not.
 func forPerson(r *http.Request) bool {
 	_, product := productAt(r.URL.Path)
 	return r.Method == http.MethodGet && (product || r.URL.Path == "/") && strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// productAt returns which product's page is at a path.
+// productAt returns the product whose page is at a path.
 func productAt(path string) (id int, ok bool) {
 	text, ok := strings.CutPrefix(path, "/product/")
 	if ok {
@@ -28,8 +28,8 @@ func productAt(path string) (id int, ok bool) {
 	return id, ok
 }
 
-// withParts serves a page with a table in it of where its parts came from. The page is the one that all get, kept or made; the table is for
-// this one request, so that what is sent is kept nowhere.
+// withParts serves a page with a table that says where its parts came from. The page is the same for everybody, cached or made. The table is for
+// this request alone, so the result is cached nowhere.
 func (p *process) withParts(w http.ResponseWriter, r *http.Request) {
 	ctx, way := embark(r.Context())
 	ask := r.Clone(ctx)
@@ -60,7 +60,7 @@ func (p *process) withParts(w http.ResponseWriter, r *http.Request) {
 	w.Write(b.Bytes())
 }
 
-// partsOf returns the page, and each product on it, as it is kept now.
+// partsOf returns the page, and each product on it, with where they are cached now.
 func (p *process) partsOf(ctx context.Context, path string, from source, h http.Header) []part {
 	page := part{name: "the page", from: "its handler", age: "–", left: "–"}
 	status := h.Get("Cache-Status")
@@ -92,7 +92,7 @@ func (p *process) partsOf(ctx context.Context, path string, from source, h http.
 	return parts
 }
 
-// words is a source in words.
+// words describes a source in words.
 func words(s source) string {
 	switch s {
 	case fromMemory:
@@ -105,7 +105,7 @@ func words(s source) string {
 	return string(s)
 }
 
-// where is where a copy is, in words.
+// where describes the place of a copy in words.
 func where(k strategy.Kept) string {
 	switch k.In {
 	case mayfly.OutcomeHitLocal:
@@ -116,7 +116,7 @@ func where(k strategy.Kept) string {
 	return "in Redis"
 }
 
-// whole is a number of whole seconds, rounded down, as HTTP has them.
+// whole returns a number of whole seconds, rounded down, as HTTP has them.
 func whole(text string) string {
 	switch n, err := strconv.Atoi(text); {
 	case err != nil:
@@ -129,7 +129,7 @@ func whole(text string) string {
 	return text + " s"
 }
 
-// seconds is a duration, if there is one.
+// seconds formats a duration, if there is one.
 func seconds(d time.Duration) string {
 	if d <= 0 {
 		return "–"
@@ -137,7 +137,7 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// wholePage is an answer with its bytes.
+// wholePage is an answer with its body.
 type wholePage struct {
 	answer
 	body bytes.Buffer

@@ -15,7 +15,7 @@ import (
 	"github.com/mayflycache/mayfly/jitter"
 )
 
-// Names of keys. What code by hand writes and what mayfly writes under the same name would not be read by the other.
+// Prefixes of keys. Code by hand and mayfly write different forms, so they must not use the same names.
 const (
 	prefix        = "mayfly-demo:"
 	byHand        = prefix + "hand:"
@@ -26,7 +26,7 @@ const (
 	pagePrefix    = byMayfly + "page:"
 )
 
-// productPrefix is where products are with these settings.
+// productPrefix is the prefix of products with these settings.
 func productPrefix(s panel.Settings) string {
 	if s.Effective().Lease {
 		return byMayfly + "product:"
@@ -34,7 +34,7 @@ func productPrefix(s panel.Settings) string {
 	return byHand + "product:"
 }
 
-// strategyOf is how products are kept.
+// strategyOf returns how products are cached.
 func strategyOf(s panel.Settings) strategy.Strategy {
 	way := strategy.Strategy{Lease: s.Lease, Local: s.Local}
 	if s.Jitter {
@@ -46,15 +46,15 @@ func strategyOf(s panel.Settings) strategy.Strategy {
 	return way
 }
 
-// needsOthers reports whether processes that run with now have to be replaced for next.
+// needsOthers reports whether processes that run with now must be replaced for next.
 func needsOthers(now, next panel.Settings) bool {
 	a, b := now.Effective(), next.Effective()
 	a.Shoppers, a.Pause, a.Query, a.Connections, a.Admission = b.Shoppers, b.Pause, b.Query, b.Connections, b.Admission
 	return a != b
 }
 
-// process is one server of the shop, as there would be one per machine: clients, caches and local copies of its own. That all are in one
-// program is their only secret.
+// process is one server of the shop, as there would be one per machine, with clients, caches and local copies of its own. In truth all processes
+// are in one program.
 type process struct {
 	shop       *Shop
 	rdb        *redis.Client
@@ -65,13 +65,13 @@ type process struct {
 	visits     visits
 	pages      pageCache
 	serve      http.Handler
-	using      sync.WaitGroup // requests that it serves; grows only while Shop.mu is held
+	using      sync.WaitGroup // requests in progress; grows only while Shop.mu is held
 }
 
-// patience is what one shopper's own things may take, where mayfly has a say.
+// patience is how long requests for one shopper's own data may take, if mayfly controls that.
 const patience = 400 * time.Millisecond
 
-// startProcess starts a process with settings that are in effect.
+// startProcess starts a process with effective settings.
 func (s *Shop) startProcess(ctx context.Context, set panel.Settings) (p *process, err error) {
 	p = &process{shop: s, rdb: s.client(set.Mayfly)}
 	defer func() {
@@ -80,7 +80,7 @@ func (s *Shop) startProcess(ctx context.Context, set panel.Settings) (p *process
 		}
 	}()
 	rdb := p.rdb
-	connect, cancel := context.WithTimeout(ctx, time.Second) // a Redis that hangs keeps nobody from starting
+	connect, cancel := context.WithTimeout(ctx, time.Second) // a Redis that hangs must not prevent the start
 	defer cancel()
 	p.products, err = strategy.Open(connect, strategyOf(set), strategy.Options{
 		Redis: rdb, Name: "products", Prefix: productPrefix(set), TTL: set.TTL, Observer: s.opt.Observer, RedisTimeout: s.opt.RedisTimeout,
@@ -112,7 +112,7 @@ func (s *Shop) startProcess(ctx context.Context, set panel.Settings) (p *process
 	return p, nil
 }
 
-// bounded gives what is not a page a time to end in.
+// bounded limits the time of requests that are not for pages.
 func bounded(next http.Handler, most time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/mine" || r.Method == http.MethodPost {
@@ -124,7 +124,7 @@ func bounded(next http.Handler, most time.Duration) http.Handler {
 	})
 }
 
-// close waits until nobody uses the process any more.
+// close waits until no request uses the process any more, and then closes it.
 func (p *process) close(ctx context.Context) {
 	p.using.Wait()
 	p.pages.close(ctx)
@@ -134,14 +134,14 @@ func (p *process) close(ctx context.Context) {
 	p.rdb.Close()
 }
 
-// client returns a new client, over the line that can break. A tuned one waits no longer than a cached answer is worth.
+// client returns a new client, over the breakable line. A tuned client waits no longer than a cached answer is worth.
 func (s *Shop) client(tuned bool) *redis.Client {
 	o := *s.opt.Redis
 	o.Dialer = s.line.Dial
 	o.PoolSize = max(o.PoolSize, 600)
 	if tuned {
 		like := mayfly.Must(mayfly.CacheClient(&redis.UniversalOptions{Addrs: []string{"127.0.0.1:6379"}})).(*redis.Client)
-		like.Close() // it has connected to nothing
+		like.Close() // it has not connected to anything
 		t := like.Options()
 		o.ContextTimeoutEnabled, o.DialTimeout, o.DialerRetries, o.MaxRetries = t.ContextTimeoutEnabled, t.DialTimeout, t.DialerRetries, t.MaxRetries
 		o.ReadTimeout, o.WriteTimeout, o.PoolTimeout, o.PipelinePoolSize = t.ReadTimeout, t.WriteTimeout, t.PoolTimeout, t.PipelinePoolSize

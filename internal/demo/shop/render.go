@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// There are few pages, so they are written out; what is not ours is escaped. Their style is the dashboard's, which has the same address.
+// There are few pages, so they are written by hand, and foreign text is escaped. Their style is the dashboard's, which has the same address.
 
 const style = `#shop { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(45%, 13rem), 1fr)); gap: .8rem; padding: 0; list-style: none }
 #shop .card { text-decoration: none; padding: 1rem } .price { grid-column: 1 / -1; font-size: 1.35rem; font-weight: 650 } main > .card { display: block; margin: 1rem 0 } .stars { color: var(--bad); letter-spacing: .1em }
 .card p { margin: .3rem 0 } .reviews { padding-left: 1.1rem; columns: 22rem } .reviews li { margin: .2rem 0 } header nav { color: var(--quiet); margin: .3rem 0 1rem }`
 
-// begin writes what every page begins with.
+// begin writes the beginning of every page.
 func begin(w io.Writer, title string) {
 	fmt.Fprintf(w, `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
@@ -26,18 +26,18 @@ func begin(w io.Writer, title string) {
 `, html.EscapeString(title), style)
 }
 
-// What every page ends with, and where it has room for what is told of this one answer.
+// The end of every page, and the place for the table about this one answer.
 const (
 	end  = "</main>\n</html>\n"
 	room = "<!-- parts -->"
 )
 
-// link is a product's name, which leads to its page.
+// link returns a product's name as a link to its page.
 func link(id int) string {
 	return fmt.Sprintf(`<a href="/shop/product/%d">%s</a>`, id, html.EscapeString(names[id%len(names)]))
 }
 
-// list writes names of products with commas between.
+// list writes names of products, separated by commas.
 func list(w io.Writer, before string, ids []int) {
 	var links []string
 	for _, id := range ids {
@@ -87,7 +87,7 @@ func renderMine(w io.Writer, in cart, latest, related []int) {
 	}
 }
 
-// part is something that a page is made of, where it came from, and how long it has been kept and will be.
+// part is a part of a page, where it came from, how long it has been cached, and how long it will be.
 type part struct{ name, from, age, left string }
 
 // renderParts writes where the parts of a page came from.

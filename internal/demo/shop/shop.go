@@ -1,15 +1,17 @@
-// Package shop is a small shop in several processes over a slow database, with shoppers, whose every use of a cache can be switched between
-// what is written by hand and mayfly while it is open, and whose Redis can be killed.
+// Package shop is a small shop: several processes over a slow database, and simulated shoppers. While it is open, each use of a cache can be
+// switched between handwritten code and mayfly, and its Redis can be killed.
 //
 //	s, err := shop.Open(ctx, shop.Options{Redis: &redis.Options{Addr: "localhost:6379"}})
 //	s.Set(ctx, settings)     // switches and sliders
 //	s.Press(ctx, panel.ExpireEverything)
 //	f := s.Figures(ctx)      // since the last time
 //	http.Handle("/shop/", http.StripPrefix("/shop", s))
-//	err = s.Close(ctx)       // and what it wrote is gone from Redis
+//
+// err = s.Close(ctx)       // removes what it wrote to Redis
 package shop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,47 +30,50 @@ import (
 
 // Options set up a shop. Redis is required.
 type Options struct {
-	// Redis is how to reach the Redis. Each process of the shop makes its own clients of it.
+	// Redis says how to reach the Redis. Each process of the shop makes its own clients for it.
 	Redis *redis.Options
 
-	// Settings is where the switches and sliders begin. Zero is panel.Default.
+	// Settings are the initial switches and sliders. Zero is panel.Default.
 	Settings panel.Settings
 
-	// NoFields says that this Redis has no TTL for the fields of hashes: the switch for it stays off.
+	// NoFields says that this Redis does not support TTLs of hash fields: the switch for them stays off.
 	NoFields bool
 
-	// RedisTimeout is what mayfly may wait for Redis. Zero is its default.
+	// RedisTimeout is how long mayfly may wait for Redis. Zero is its default.
 	RedisTimeout time.Duration
 
-	// Keep has Close leave in Redis what the shop wrote, carts and logins among it, for the next time. What was given no end gets one then.
+	// Keep makes Close leave in Redis what the shop wrote, carts and logins included, for the next run. Keys without a TTL then get one.
 	Keep bool
 
-	// Own says that nobody else uses this Redis, so that a button may empty all of it. Of any other the shop removes its own keys only.
+	// Own says that nobody else uses this Redis, so a button may empty it completely. From any other Redis the shop removes only its own keys.
 	Own bool
 
-	// Catalogue is how large the catalogue is. Zero is what docs/overload.md measures.
+	// Catalogue is the size of the catalogue. Zero is what docs/overload.md measures.
 	Catalogue Catalogue
 
-	// Observer sees what the library tells, beside the shop itself.
+	// Reviews is the number of reviews of a product. They are most of the cost of its page. Zero is 60.
+	Reviews int
+
+	// Observer receives the library's events, in addition to the shop itself.
 	Observer mayfly.Observer
 }
 
 // Shop is open until Close. Its methods are safe for concurrent use.
 type Shop struct {
-	opt       Options // its Observer is the shop's own and the caller's
+	opt       Options // its Observer combines the shop's own and the caller's
 	line      *line
-	watcher   *redis.Client // for figures and buttons: not over the line
+	watcher   *redis.Client // for figures and buttons: not over the breakable line
 	database  *database
 	catalogue *catalogue
 	counters
 	look      look
-	addresses sync.Map // of the shoppers in the shop: name to the time.Time of the login
+	addresses sync.Map // of the present shoppers: name to the time.Time of the login
 
-	changing sync.Mutex // held to change settings; guards what follows
+	changing sync.Mutex // held to change settings; guards the fields below
 	closed   bool
-	shoppers []context.CancelFunc // one each
+	shoppers []context.CancelFunc // one per shopper
 
-	mu         sync.Mutex // guards what follows, which only the holder of changing writes
+	mu         sync.Mutex // guards the fields below, which only the holder of changing writes
 	settings   panel.Settings
 	generation int // of the processes: carts do not survive a change
 	processes  []*process
@@ -78,7 +83,7 @@ type Shop struct {
 	running sync.WaitGroup // shoppers, and processes that close
 }
 
-// Open opens a shop, and lets the shoppers in.
+// Open opens a shop and lets the shoppers in.
 func Open(ctx context.Context, o Options) (*Shop, error) {
 	if o.Redis == nil {
 		return nil, errors.New("shop: Options.Redis is nil")
@@ -94,7 +99,7 @@ func Open(ctx context.Context, o Options) (*Shop, error) {
 		ro.Dialer = redis.NewDialer(&ro)
 	}
 	o.Redis = &ro
-	s := &Shop{opt: o, line: newLine(ro.Dialer), watcher: redis.NewClient(&ro), database: newDatabase(), catalogue: newCatalogue(o.Catalogue)}
+	s := &Shop{opt: o, line: newLine(ro.Dialer), watcher: redis.NewClient(&ro), database: newDatabase(cmp.Or(o.Reviews, 60)), catalogue: newCatalogue(o.Catalogue)}
 	s.opt.Observer = mayfly.Tee(mayfly.ObserverFunc(s.observe), o.Observer)
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.Set(ctx, o.Settings); err != nil {
@@ -104,7 +109,7 @@ func Open(ctx context.Context, o Options) (*Shop, error) {
 	return s, nil
 }
 
-// Settings returns the switches and sliders as they are.
+// Settings returns the present switches and sliders.
 func (s *Shop) Settings() panel.Settings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +119,7 @@ func (s *Shop) Settings() panel.Settings {
 // HasFields reports whether the switch for fields can be on.
 func (s *Shop) HasFields() bool { return !s.opt.NoFields }
 
-// Set sets switches and sliders. Where that takes other processes, the old ones serve what they have begun.
+// Set sets switches and sliders. If that requires new processes, the old ones finish the requests they have begun.
 func (s *Shop) Set(ctx context.Context, next panel.Settings) error {
 	if err := next.Validate(); err != nil {
 		return fmt.Errorf("shop: %w", err)
@@ -147,7 +152,7 @@ func (s *Shop) Set(ctx context.Context, next panel.Settings) error {
 	s.settings, s.processes = next, processes
 	if others && len(old) > 0 {
 		s.generation++
-		s.addresses.Clear() // those who logged in before did so as it was then
+		s.addresses.Clear() // earlier shoppers logged in under the old settings
 	}
 	s.mu.Unlock()
 	for _, p := range old {
@@ -157,7 +162,7 @@ func (s *Shop) Set(ctx context.Context, next panel.Settings) error {
 	return nil
 }
 
-// Press presses a button. What it says is what happened, in a few words.
+// Press presses a button, and describes what happened in a few words.
 func (s *Shop) Press(ctx context.Context, b panel.Button) (string, error) {
 	switch b {
 	case panel.ExpireEverything:
@@ -180,7 +185,7 @@ func (s *Shop) Press(ctx context.Context, b panel.Button) (string, error) {
 	return "", fmt.Errorf("shop: there is no button %q", b)
 }
 
-// toggle breaks the line to Redis, or mends it if it is broken so, and returns what it did.
+// toggle breaks the line to Redis in this way, or mends it if it is already broken this way, and returns what it did.
 func (s *Shop) toggle(to panel.Health, says string) string {
 	if s.line.is() == to {
 		to, says = panel.Up, panel.RedisIsBack
@@ -189,7 +194,7 @@ func (s *Shop) toggle(to panel.Health, says string) string {
 	return says
 }
 
-// expireEverything gives all that can be loaded again a millisecond to live.
+// expireEverything gives everything that can be loaded again a millisecond to live.
 func (s *Shop) expireEverything(ctx context.Context) error {
 	for _, match := range []string{byHand + "product:*", byMayfly + "product:*", pagePrefix + "*"} {
 		if err := s.each(ctx, match, func(p redis.Pipeliner, key string) { p.PExpire(ctx, key, time.Millisecond) }); err != nil {
@@ -199,7 +204,7 @@ func (s *Shop) expireEverything(ctx context.Context) error {
 	return nil
 }
 
-// fillAtOnce stores every product anew, as a job does at night, or a deployment: what TTLs make of that shows when they end.
+// fillAtOnce stores every product anew, as a nightly job or a deployment does. Whether TTLs spread that shows when they expire.
 func (s *Shop) fillAtOnce(ctx context.Context) error {
 	p, _ := s.borrow()
 	if p == nil {
@@ -208,7 +213,7 @@ func (s *Shop) fillAtOnce(ctx context.Context) error {
 	defer p.using.Done()
 	all := make(map[int]product)
 	for id := range products {
-		all[id] = productOf(id)
+		all[id] = productOf(id, s.database.reviews)
 	}
 	if err := p.products.Fill(ctx, all); err != nil {
 		return fmt.Errorf("shop: %w", err)
@@ -227,7 +232,7 @@ func (s *Shop) each(ctx context.Context, match string, do func(redis.Pipeliner, 
 	return errors.Join(keys.Err(), err)
 }
 
-// ServeHTTP is the shop's front door: one of the processes serves.
+// ServeHTTP passes the request to one of the processes.
 func (s *Shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p, _ := s.borrow()
 	if p == nil {
@@ -254,7 +259,7 @@ func (s *Shop) borrow() (*process, int) {
 	return p, s.generation
 }
 
-// Close closes the shop, and removes what it kept in Redis. Closing again does nothing.
+// Close closes the shop, and removes its keys from Redis. Closing again does nothing.
 func (s *Shop) Close(ctx context.Context) error {
 	s.line.set(panel.Up)
 	s.cancel()
@@ -285,7 +290,7 @@ func (s *Shop) Close(ctx context.Context) error {
 	return nil
 }
 
-// counters are what the figures are made of.
+// counters are the raw counts behind the figures.
 type counters struct {
 	got
 	rendered                 atomic.Int64

@@ -28,7 +28,7 @@ func inShop(t *testing.T, change func(*panel.Settings), f func(t *testing.T, s *
 		if change != nil {
 			change(&set)
 		}
-		s, err := shop.Open(t.Context(), shop.Options{Redis: rdb.Options(), Settings: set})
+		s, err := shop.Open(t.Context(), shop.Options{Redis: rdb.Options(), Settings: set, Reviews: 6})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestMayflyUnderTheStampede(t *testing.T) {
 		s.Mayfly, s.Shoppers, s.Pause, s.TTL = false, 240, 300*time.Millisecond, time.Minute
 	}, func(t *testing.T, s *shop.Shop) {
 		stampede := func() panel.Figures {
-			time.Sleep(3 * time.Second)
+			time.Sleep(1500 * time.Millisecond)
 			s.Figures(t.Context())
 			if _, err := s.Press(t.Context(), panel.ExpireEverything); err != nil {
 				t.Fatal(err)
@@ -203,7 +203,7 @@ func press(t *testing.T, s *shop.Shop, b panel.Button, says string) {
 	}
 }
 
-// Whatever happens to Redis, the shop is open, and with mayfly nobody waits for it for long.
+// Whatever happens to Redis, the shop is open, and with mayfly nobody waits long for Redis.
 func TestRedisInTrouble(t *testing.T) {
 	for _, test := range []struct {
 		button panel.Button
@@ -215,7 +215,7 @@ func TestRedisInTrouble(t *testing.T) {
 		{panel.HangRedis, panel.Hung, "Redis hangs", 2 * time.Second},
 	} {
 		t.Run(string(test.button), func(t *testing.T) {
-			inShop(t, func(s *panel.Settings) { s.Pages = true }, func(t *testing.T, s *shop.Shop) {
+			inShop(t, func(s *panel.Settings) { s.Pages, s.Shoppers = true, 30 }, func(t *testing.T, s *shop.Shop) {
 				time.Sleep(3 * time.Second)
 				press(t, s, test.button, test.says)
 				during(t, s, time.Second) // until it is noticed

@@ -12,7 +12,7 @@ import (
 
 var shopperNumbers atomic.Int64
 
-// newShopper returns a name that nobody had.
+// newShopper returns a name that nobody else has had.
 func newShopper() string {
 	return fmt.Sprintf("%d-%08x", shopperNumbers.Add(1), rand.Uint32())
 }
@@ -35,8 +35,8 @@ func (s *Shop) letIn(n int) {
 	}
 }
 
-// A visit is some looks at products, most at the best sellers. Some put a thing in the cart, and look now and then whether it is
-// still there.
+// A visit is a number of looks at products, mostly at the best sellers. Some shoppers put a thing in the cart, and check from time to time whether it
+// is still there.
 const (
 	looks     = 60 // of a visit, on average
 	mineEvery = 3  // looks
@@ -78,7 +78,7 @@ func (s *Shop) visit(ctx context.Context) bool {
 		case status >= 500:
 			s.unavailable.Add(1)
 		case !v.has:
-		case generation != v.generation: // other processes look elsewhere for it
+		case generation != v.generation: // other processes keep it elsewhere
 			v.has = false
 		case header.Get(cartHeader) == "0":
 			v.has = false
@@ -93,11 +93,11 @@ type visitor struct {
 	shop       *Shop
 	ctx        context.Context
 	name       string
-	has        bool // something in the cart, of processes of this
+	has        bool // something is in the cart, put there by a process of this generation
 	generation int
 }
 
-// sleep reports false if ctx ended before.
+// sleep waits for d. It reports false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -107,7 +107,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// do is a request to one of the processes. The status of a shopper who was sent home meanwhile is 0.
+// do sends a request to one of the processes. The status is 0 if the shopper was sent home meanwhile.
 func (v *visitor) do(ctx context.Context, method, target string) (status, generation int, h http.Header) {
 	p, generation := v.shop.borrow()
 	if p == nil {
@@ -128,7 +128,7 @@ func (v *visitor) do(ctx context.Context, method, target string) (status, genera
 	return w.status, generation, w.header
 }
 
-// answer is what a shopper sees of a response: the bytes are not read.
+// answer is the part of a response that a simulated shopper reads; it skips the body.
 type answer struct {
 	header http.Header
 	status int

@@ -87,7 +87,7 @@ func TestAPersonShops(t *testing.T) {
 	})
 }
 
-// A browser is told where each part of a page came from, and how long it is kept; those who do not ask as a browser get the page as it is kept.
+// A browser's page shows where each of its parts came from, and how long it is kept; other clients get the page as it is stored.
 func TestWhereAPageCameFrom(t *testing.T) {
 	inShop(t, func(s *panel.Settings) {
 		s.Shoppers, s.Processes, s.Pages, s.TTL, s.Early = 0, 1, true, time.Minute, false
@@ -127,13 +127,13 @@ func TestWhereAPageCameFrom(t *testing.T) {
 			t.Errorf("the front page: %q", rows(body))
 		}
 		if body, h := get("/product/1", "*/*"); strings.Contains(body, "came from") || strings.Contains(h.Get("Cache-Control"), "private") {
-			t.Errorf("of who is no browser: %v %.200s", h, body)
+			t.Errorf("for a client that is no browser: %v %.200s", h, body)
 		}
 		if body, _ := get("/mine?viewed=1&parts=1", "*/*"); !strings.Contains(body, `what you looked at<td class="words">Redis<td>–<td>10.0 s`) || !strings.Contains(body, `your cart<td class="words">nowhere`) {
 			t.Errorf("what is one's own: %s", body)
 		}
 		if body, _ := get("/mine?viewed=1", "*/*"); strings.Contains(body, "<table") {
-			t.Errorf("a shopper of the load is told where it is kept: %s", body)
+			t.Errorf("a shopper of the load sees where a page is kept: %s", body)
 		}
 		if body, h := get("/product/99", browser); !strings.Contains(body, "404") || strings.Contains(h.Get("Cache-Control"), "no-store") {
 			t.Errorf("a page that is not there: %v %s", h, body)

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// visitLasts is for how long a shopper may view nothing and still be on the same visit.
+	// visitLasts is how long a shopper may view nothing and still be on the same visit.
 	visitLasts = 10 * time.Second
-	// recent is how many products of a visit are kept, and shown.
+	// recent is how many products of a visit are kept and shown.
 	recent = 6
 )
 
@@ -26,7 +26,7 @@ type visits interface {
 	related(ctx context.Context, id int) ([]int, error)
 }
 
-// endingVisits end with the visit, and remember what was viewed together.
+// endingVisits end with the visit, and remember which products were viewed together.
 type endingVisits struct {
 	visits *navsession.Visits[string, int]
 	others *navsession.Related[int]
@@ -60,7 +60,7 @@ func (e endingVisits) related(ctx context.Context, id int) ([]int, error) {
 	return e.others.Top(ctx, id, 3)
 }
 
-// endlessVisits are lists to which products are pushed by hand, and the EXPIRE forgotten: they stay.
+// endlessVisits are lists that products are pushed to by hand, without the EXPIRE: they stay.
 type endlessVisits struct{ rdb *redis.Client }
 
 func (e endlessVisits) record(ctx context.Context, shopper string, id int) error {

@@ -13,15 +13,15 @@ import (
 	"github.com/mayflycache/mayfly/earlyrefresh"
 )
 
-// byHand is the TTL guide's code in Go: what a program does that has a Redis client and no library. A Redis that fails
-// is to it a Redis that has nothing.
+// byHand is the TTL guide's code in Go: what a program with a Redis client and no library does. It treats a failed
+// Redis like a Redis without the key.
 type byHand[V any] struct {
 	strategy Strategy
 	o        Options
 	load     func(ctx context.Context, key int) (V, error)
 }
 
-// stored is what it stores: the value, and what a load of it took, without which nobody can tell when to renew it.
+// stored is what it stores: the value, and how long its load took, which is needed to decide when to renew it.
 type stored[V any] struct {
 	Value V
 	Cost  time.Duration
@@ -65,7 +65,7 @@ func (h *byHand[V]) kept(ctx context.Context, key int) Kept {
 	return Kept{}
 }
 
-// look asks for the value, and for what is left of it only if that matters.
+// look reads the value, and the time it has left if that matters.
 func (h *byHand[V]) look(ctx context.Context, full string) (found stored[V], left time.Duration, ok bool) {
 	var get *redis.StringCmd
 	if h.strategy.Early == earlyrefresh.Never {

@@ -1,5 +1,5 @@
-// Package strategy has the ways to keep in Redis what is slow to get, from the one everybody writes by hand to all that mayfly does, so
-// that they can be compared: the same door, and each protection a switch.
+// Package strategy has the ways to keep slow values in Redis, from the handwritten code that everybody starts with to everything that mayfly does,
+// so that they can be compared: the same interface, and each protection a switch.
 //
 //	cache, err := strategy.Open(ctx, strategy.Mayfly, strategy.Options{Redis: rdb, Name: "products", Prefix: "cache:product:", TTL: time.Minute}, load)
 //	v, err := cache.Get(ctx, 7)
@@ -22,28 +22,28 @@ import (
 	"github.com/mayflycache/mayfly/jitter"
 )
 
-// Strategy is a way to keep a value: GET, else load and SET with a TTL, and what is added to that. The zero value adds nothing.
+// Strategy is a way to keep a value: GET, otherwise load and SET with a TTL, plus additions. The zero value adds nothing.
 type Strategy struct {
-	Name string // as a person reads it
+	Name string // for people
 
-	// Jitter moves each TTL.
+	// Jitter varies each TTL.
 	Jitter jitter.Spread
 
-	// Early renews a value before its end; nil never. Without Lease the reader whose luck it is renews it, as in the TTL guide: he waits, and
-	// nobody keeps others from doing the same.
+	// Early renews a value before it expires; nil never does. Without Lease the reader that is drawn renews it, as in the TTL guide: that reader
+	// waits, and nothing keeps others from doing the same.
 	Early earlyrefresh.Policy
 
-	// Lease is cacheaside: one load at a time over all processes, and renewals in the background.
+	// Lease is cacheaside: one load at a time across all processes, and renewals in the background.
 	Lease bool
 
-	// Local keeps copies in the process, too. It needs Lease.
+	// Local also keeps copies in the process. It needs Lease.
 	Local bool
 
-	// Unbounded lets in as many loads at once as are wanted, where Lease lets in what their origin can work on. Code by hand bounds nothing.
+	// Unbounded lets any number of loads run at once, where Lease lets in as many as their origin can work on. Handwritten code has no bound.
 	Unbounded bool
 }
 
-// The ladder: each is a thing that people do against a stampede.
+// The ladder: each step is something that people do against a stampede.
 var (
 	Plain  = Strategy{Name: "GET, else load and SET EX"}
 	Jitter = Strategy{Name: "+ the guide's jitter", Jitter: jitter.Default}
@@ -55,24 +55,24 @@ var (
 	All = []Strategy{Plain, Jitter, Linear, XFetch, Lease, Mayfly}
 )
 
-// Options say where values live. All but Observer, RedisTimeout and LoadTimeout is required.
+// Options say where values live. All fields except Observer, RedisTimeout and LoadTimeout are required.
 type Options struct {
 	Redis        *redis.Client // a process's own
 	Name, Prefix string
 	TTL          time.Duration
 
-	// RedisTimeout is what a Get of a strategy with Lease may wait for Redis. Zero is cacheaside's default. Code by hand
-	// waits for as long as its client does.
+	// RedisTimeout is how long a Get of a strategy with Lease may wait for Redis. Zero is cacheaside's default. Handwritten code
+	// waits as long as its client does.
 	RedisTimeout time.Duration
 
 	// LoadTimeout is how long a load of a strategy with Lease may take. Zero is cacheaside's default.
 	LoadTimeout time.Duration
 
-	// Observer is told of reads, loads and the rest. Code by hand tells of its reads.
+	// Observer receives events about reads, loads and the rest. Handwritten code reports only its reads.
 	Observer mayfly.Observer
 }
 
-// Cache keeps values of one strategy for one process.
+// Cache keeps values by one strategy for one process.
 type Cache[V any] struct {
 	get   func(ctx context.Context, key int) (V, error)
 	fill  func(ctx context.Context, values map[int]V) error
@@ -115,13 +115,13 @@ func Open[V any](ctx context.Context, s Strategy, o Options, load func(ctx conte
 	return c, nil
 }
 
-// Get returns key's value: the kept one, or what load answers.
+// Get returns key's value: the cached one, or the result of load.
 func (c *Cache[V]) Get(ctx context.Context, key int) (V, error) { return c.get(ctx, key) }
 
-// Fill stores values as a job does that writes a whole table into the cache: all in one moment, without a load.
+// Fill stores values like a job that writes a whole table into the cache: all in one moment, without a load.
 func (c *Cache[V]) Fill(ctx context.Context, values map[int]V) error { return c.fill(ctx, values) }
 
-// Kept is where a copy is. The zero value is nowhere.
+// Kept describes where a copy is. The zero value means nowhere.
 type Kept struct {
 	In   mayfly.Outcome // as if it were read now; empty: nowhere
 	Age  time.Duration  // since it was stored, if that is known
@@ -138,7 +138,7 @@ func (c *Cache[V]) lookup(ctx context.Context, key int) Kept {
 	return Kept{}
 }
 
-// Loads returns how many loads run, how many may, and how many wait for their turn. Code by hand knows of no limit, and does not count.
+// Loads returns how many loads run, how many may run, and how many wait for their turn. Handwritten code has no limit, and does not count.
 func (c *Cache[V]) Loads() mayfly.OriginStats {
 	if c.aside == nil {
 		return mayfly.OriginStats{Limit: -1}
@@ -146,7 +146,7 @@ func (c *Cache[V]) Loads() mayfly.OriginStats {
 	return c.aside.Origin().Stats()
 }
 
-// Close ends what runs in the background. What is kept in Redis stays, until its end.
+// Close ends the background work. Values stay in Redis until they expire.
 func (c *Cache[V]) Close(ctx context.Context) (err error) {
 	if c.aside != nil {
 		err = c.aside.Close(ctx)

@@ -29,7 +29,7 @@ func (c *nodes) handOver(first, last, from, to int) {
 	a.HandOver(a.now, first, last, b.Engine, b.now)
 }
 
-// HandOver moves what a resharding would move, and sessions blocked on or subscribed to something that moved are told.
+// HandOver moves what a resharding would move, and notifies sessions that are blocked on or subscribed to something that moved.
 func TestSlotsMoveWithTheirKeys(t *testing.T) {
 	c := newNodes(2)
 	a, b := c.stages[0], c.stages[1]
@@ -116,7 +116,7 @@ func TestPublishedMessagesAreForAllNodes(t *testing.T) {
 		got = append(got, string(m.Channel)+" "+string(m.Message))
 	}
 	if !slices.Equal(got, []string{"news 1", "news 3"}) {
-		t.Errorf("the other nodes are told %q", got)
+		t.Errorf("the other nodes get %q", got)
 	}
 	if again := a.Broadcasts(); again != nil {
 		t.Errorf("and once more %q", again)

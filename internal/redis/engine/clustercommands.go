@@ -8,8 +8,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/hashslot"
 )
 
-// clusterCommands are the subcommands of CLUSTER that ask, and the commands by which a connection states its part in a cluster. Nodes and
-// slots are the owner's to change, not a client's.
+// clusterCommands are the read-only subcommands of CLUSTER, and the commands by which a connection declares its part in a cluster. Only the
+// engine's owner changes nodes and slots, never a client.
 var clusterCommands = []Command{
 	{Name: "cluster", Arity: -2, Sub: []Command{
 		{Name: "cluster|countkeysinslot", Arity: 3, Flags: Stale, run: clustered(countkeysinslotCommand)},

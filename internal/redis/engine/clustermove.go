@@ -68,7 +68,7 @@ func (e *Engine) pass(mine *Session, key []byte, to *Engine, other *Session) {
 	e.runAlone(mine, "del", key)
 }
 
-// runAlone runs a command on nobody's behalf, past all checks.
+// runAlone runs a command for no client, without any checks.
 func (e *Engine) runAlone(s *Session, name string, args ...[]byte) {
 	s.Out.Take(nil)
 	e.run(s, commands[name], append([][]byte{[]byte(name)}, args...), &s.Out, nil)

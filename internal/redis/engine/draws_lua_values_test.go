@@ -34,7 +34,7 @@ func (w *luaWriter) list1(kind byte, n int, after string) string {
 	return strings.Join(all, after+",")
 }
 
-// full makes what is assigned to an element of a list a value, if it is none.
+// full turns what is assigned to an element of a list into a value, if it is not one.
 func full(to, value string) string {
 	if strings.Contains(to, "[") && !strings.HasSuffix(to, "']") {
 		return "(" + value + " or 6)"

@@ -14,7 +14,7 @@ const Databases = 16
 // Options set up an engine. The zero value is a Redis without a password that reaps keys by the index of deadlines.
 type Options struct {
 	Password  string          // what AUTH and HELLO must send; empty: no authentication
-	Cycle     Cycle           // how dead keys are found that no command touches
+	Cycle     Cycle           // how to find dead keys that no command touches
 	Hz        int             // cycles a second with Documented, 1 to 500; 0: 10
 	Seed      uint64          // of every random choice; 0: different for every engine
 	MaxMemory int64           // bytes; 0: no limit

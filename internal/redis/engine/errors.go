@@ -46,7 +46,7 @@ func onlySubscribe(name string) string {
 	return "ERR Can't execute '" + name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
 }
 
-// unknownCommand repeats the name, and of the arguments the first 128 bytes.
+// unknownCommand repeats the name, and the first 128 bytes of the arguments.
 func unknownCommand(args [][]byte) string {
 	var said strings.Builder
 	for _, a := range args[1:] {

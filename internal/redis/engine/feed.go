@@ -11,7 +11,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
-// The feed is what replicas get: Redis's replication, as a master speaks it.
+// The feed is what replicas receive: Redis's replication, as a master speaks it.
 //
 //	replica: PSYNC ? -1     --> +FULLRESYNC id offset, a Snapshot as an RDB file, and then the effects of every write since it was begun
 //	replica: PSYNC id next  --> +CONTINUE id, and the effects from there on, if the backlog still has them

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A Log is a journal, as far as commands need it.
+// A Log is a journal, as far as commands need to know it.
 type Log interface {
 	Dir() string   // absolute, or as it was given
 	Fsync() string // always, everysec or no
@@ -14,7 +14,7 @@ type Log interface {
 	State() LogState
 }
 
-// LogState is what INFO says of a Log.
+// LogState is what INFO shows of a Log.
 type LogState struct {
 	Size, Base   int64 // bytes, now and after the last compaction
 	Compacting   bool
@@ -22,7 +22,7 @@ type LogState struct {
 	WriteError   error // of the last write
 }
 
-// SetLog says where effects are kept. SetSink is what feeds it.
+// SetLog sets the journal that commands ask about. SetSink feeds it.
 func (e *Engine) SetLog(log Log) { e.log = log }
 
 var logCommands = []Command{

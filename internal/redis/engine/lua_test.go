@@ -23,7 +23,7 @@ var (
 	luaSign  = strings.NewReplacer("-nan", "nan", "-NAN", "NAN")
 )
 
-// luaFrame surrounds each program: L notes what is done, in order, T counts the calls, after too many of which functions return at once, and C
+// luaFrame surrounds each program: L notes what is done, in order, T counts the calls, so that functions return at once after too many, and C
 // cuts texts, which would else double in each turn of a loop, and the words of errors. A program sees no address: tostring gives tables and functions none.
 const luaFrame = `local N,P,plain=0,{},tostring
 local function tostring(v) local y=type(v) if y=='number' then v=v+0 end if y=='table' or y=='function' then return y end return plain(v) end

@@ -15,7 +15,8 @@ func TestKeyspaceAgreesWithAMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	var k keyspace
 	model := map[string]uint32{}
-	for step := range 600_000 {
+	steps := effort.Times(250_000, 600_000)
+	for step := range steps {
 		key := fmt.Appendf(nil, "key:%d", r.IntN(60_000))
 		o := k.find(key)
 		id, there := model[string(key)]
@@ -23,7 +24,7 @@ func TestKeyspaceAgreesWithAMap(t *testing.T) {
 			t.Fatalf("step %d: %s is %v, model %v %d", step, key, o, there, id)
 		}
 		switch p := r.IntN(100); {
-		case !there && p < 60-30*(step/300_000): // grows at first, shrinks later
+		case !there && p < 60-30*(step/(steps/2)): // grows at first, shrinks later
 			o := k.insert(key)
 			o.setString(key, embstr)
 			model[string(key)] = o.id

@@ -1,6 +1,6 @@
 package engine
 
-// What the owner of an engine, a server, asks and tells it.
+// The methods by which the owner of an engine, a server, queries and informs it.
 
 // Anonymous reports whether the session has yet to authenticate: its commands must be small.
 func (s *Session) Anonymous() bool { return !s.authenticated && s.engine.settings.locked() }

@@ -37,7 +37,7 @@ func (e *Engine) refusal(s *Session, cmd *Command, flags Flag) string {
 	return ""
 }
 
-// flags returns what a command of s may do: EXEC what all those that it runs may do, and a script what its first line says.
+// flags returns what a command of s may do: for EXEC what all queued commands may do, and for a script what its first line says.
 func (e *Engine) flags(s *Session, cmd *Command, args [][]byte) Flag {
 	switch {
 	case cmd.Cats&CatScripting != 0 && cmd.Flags&MovableKeys != 0:
@@ -61,7 +61,7 @@ func (l *library) flags(cmd *Command, args [][]byte) Flag {
 		}
 	} else if bytes.HasPrefix(args[1], []byte("#!")) {
 		end := bytes.IndexByte(args[1], '\n') + 1
-		f, _ = script.ReadFlags(string(args[1][:end])) // the command fails by what is wrong with them
+		f, _ = script.ReadFlags(string(args[1][:end])) // if they are malformed, the command itself fails
 	}
 	flags := cmd.Flags
 	if f.Flagged {

@@ -2,17 +2,17 @@ package engine
 
 import "github.com/mayflycache/mayfly/internal/redis/values"
 
-// Memory of removed keys is given back once most keys are gone: in a keyspace with a million slots, a hundred bytes a slot. Slots keep their
+// Memory of removed keys is given back once most keys are gone: about a hundred bytes per slot of a large keyspace. Slots keep their
 // numbers, so only pages without any key, and the numbers above the last key, can be freed.
 
-// releaseAt is the number of slots from which on looking for empty pages pays.
+// releaseAt is the number of slots from which on it pays to look for empty pages.
 const releaseAt = 8 * pageSize
 
 // vacant is the object in every slot of a released page. It is never written to.
 var vacant object
 
-// dropped is called for each key that goes. Looking for empty pages takes time proportional to the slots, so it is done when three of four
-// slots are free, again after half of the remaining keys, or at least a 64th of the slots, have gone, and when the last key goes.
+// dropped is called for each removed key. Looking for empty pages takes time proportional to the slots. So it happens when three of four
+// slots are free, again after half of the remaining keys or at least a 64th of the slots are gone, and when the last key goes.
 func (k *keyspace) dropped() {
 	if k.patience--; k.patience > 0 && k.len() > 0 || k.held() < releaseAt || 4*k.len() > k.held() {
 		return

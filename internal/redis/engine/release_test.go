@@ -10,7 +10,7 @@ import (
 // After all keys are removed next to nothing is left, and keys that stay are found as before.
 func TestMemoryOfKeysThatAreGoneIsGivenBack(t *testing.T) {
 	effort.Alone(t)
-	n := effort.Times(20_000, 1_000_000)
+	n := effort.Times(10_000, 1_000_000)
 	for _, kept := range []int{0, 3, 100} {
 		s := newStage(Options{Seed: 1, MaxMemory: 1 << 30})
 		s.do("a", "SET", "first", "v")

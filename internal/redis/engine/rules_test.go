@@ -12,7 +12,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
-// cutShort are the rules of which only the first steps are played: the rest needs XADD, and streams are left to a later version.
+// cutShort are rules whose first steps alone are played: the rest needs XADD, and streams are left to a later version.
 var cutShort = map[string]int{"E29": 10, "C03": 9}
 
 // either are the steps to which Redis has two correct replies, by rule and step: that of the table and this one.

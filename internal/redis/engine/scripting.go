@@ -18,7 +18,7 @@ type running struct {
 	started   int64    // unix microseconds: the time during the whole script
 	readOnly  bool
 	wrote     bool
-	mayBeFull bool // it said that it runs although memory is full
+	mayBeFull bool // it declared that it runs although memory is full
 	slow      bool // it has passed the threshold
 	oneSlot   bool // in a cluster its keys must all be in
 	slot      int  // this slot; -1: no key seen yet
@@ -28,7 +28,7 @@ type running struct {
 // busy reports whether a script has yielded: no other command may run.
 func (l *library) busy() bool { return l.running != nil }
 
-// Busy reports whether a script runs beyond its time limit: other clients should be let in to be told so.
+// Busy reports whether a script runs beyond its time limit: the owner should let other clients in to learn that.
 func (e *Engine) Busy() bool { return e.scripts.running != nil && e.scripts.running.slow }
 
 // startScript runs chunk until it ends or yields. In a transaction it runs to the end.

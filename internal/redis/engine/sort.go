@@ -63,7 +63,7 @@ func sort(c *call, storing bool) {
 		return
 	}
 	if o != nil && o.kind() == values.Set && s.unsorted && (s.store != nil || c.s == c.e.scripts.session) {
-		s.unsorted, s.alpha, s.by = false, true, pattern{} // what is stored, or what a script does, must not depend on the order of a set
+		s.unsorted, s.alpha, s.by = false, true, pattern{} // a stored result, or what a script does, must not depend on the order of a set
 	}
 	all := elements(o, s.unsorted && s.desc)
 	if !s.unsorted {
@@ -143,7 +143,7 @@ func elements(o *object, backwards bool) (all []sortable) {
 	return all
 }
 
-// weigh looks up what each element is sorted by; ok is false if one should be a number and is not. The others are looked up even then.
+// weigh looks up each element's sort key; ok is false if a key should be a number and is not. The others are looked up even then.
 func (s *sorting) weigh(c *call, all []sortable) (ok bool) {
 	ok = true
 	for i := range all {

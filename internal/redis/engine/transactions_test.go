@@ -133,6 +133,6 @@ func TestDebugSleepStalls(t *testing.T) {
 	s.now += 250_000
 	s.take("")
 	if s.do("", "PING"); s.StalledUntil() != 0 {
-		t.Error("stalled for good")
+		t.Error("stalled forever")
 	}
 }

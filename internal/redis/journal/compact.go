@@ -11,7 +11,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/rdb"
 )
 
-// Compaction: the log only grows, so from time to time all data are written to a new base as they are at one moment, and the log continues in
+// Compaction: the log only grows, so from time to time all data, as they are at one moment, are written to a new base, and the log continues in
 // a new file.
 //
 //  1. A new increment is created, and the manifest names it as the last.

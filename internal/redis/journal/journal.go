@@ -79,7 +79,7 @@ type Journal struct {
 	always   atomic.Bool
 	broken   atomic.Pointer[string] // why writes are refused, in Redis's words; nil: they are accepted
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	changed   *sync.Cond // signals a change that goroutines wait for
 	policy    string
 	pending   []byte // not yet taken by the writer; it ends at position appended
@@ -258,7 +258,7 @@ func (j *Journal) advance() {
 	j.file, j.size, j.next = j.next, 0, nil
 }
 
-// release lets replies and writes go on once the disk has caught up; j.mu is held.
+// release lets replies and writes continue once the disk has caught up; j.mu is held.
 func (j *Journal) release() {
 	if j.cause == nil && len(j.pending) <= maxPending/2 {
 		if j.broken.Load() != nil {

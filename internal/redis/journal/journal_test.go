@@ -199,7 +199,7 @@ func TestEveryPrefixIsAState(t *testing.T) {
 		}
 		j.file.Close()
 		if got := (&rig{e: e, now: now}).holdings(); got != states[end] || report.Cut != int64(n)-end {
-			t.Fatalf("the first %d bytes, of which %d are whole units: cut %d, and it is\n%q\nand was\n%q", n, end, report.Cut, got, states[end])
+			t.Fatalf("the first %d bytes, with whole units in %d of them: cut %d, and it is\n%q\nand was\n%q", n, end, report.Cut, got, states[end])
 		}
 		if left, _ := os.Stat(file); left.Size() != end {
 			t.Fatalf("the first %d bytes: %d are left", n, left.Size())
@@ -224,7 +224,7 @@ func TestDamageAtEveryByte(t *testing.T) {
 	whole, _ := os.ReadFile(file)
 	refused := 0
 	for at := range whole {
-		for _, to := range []byte{whole[at] ^ 1, '9', '*'} {
+		for _, to := range []byte{whole[at] ^ 1, '9', '*'}[:effort.Times(1, 3)] {
 			if to == whole[at] {
 				continue
 			}

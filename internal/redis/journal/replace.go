@@ -9,8 +9,8 @@ import (
 )
 
 // Replace gives the journal other data: those of next, which the engine is about to adopt, as a replica does after a full synchronisation.
-// They are first written to new files, while commands go on. Then, between two commands, adopt is called: it may still refuse; otherwise it
-// calls commit and adopts the data. After a crash before commit the journal is as it was; after a later one it has the new data.
+// It first writes them to new files, while commands continue. Then, between two commands, it calls adopt, which may still refuse; otherwise adopt
+// calls commit and adopts the data. After a crash before commit the journal is as it was; after a later crash it has the new data.
 func (j *Journal) Replace(next *engine.Engine, adopt func(now int64, e *engine.Engine, commit func() error) error) error {
 	j.mu.Lock()
 	for j.compact.running {

@@ -42,7 +42,7 @@ type Options struct {
 
 	Dial func(ctx context.Context, addr string) (net.Conn, error) // nil: TCP
 
-	Silence time.Duration // without word from the master for so long, the link is made anew; 0: a minute, as Redis's repl-timeout
+	Silence time.Duration // after this long without word from the master the link is made anew; 0: a minute, as Redis's repl-timeout
 	Retry   time.Duration // pause between two attempts; 0: a second. After an error that is unlikely to mend itself it grows up to 32-fold.
 }
 
@@ -51,7 +51,7 @@ type Link struct {
 	o    Options
 	runs sync.WaitGroup
 
-	mu      sync.Mutex         // guards what follows; Do is never called while it is held
+	mu      sync.Mutex         // guards the fields below; Do is never called while it is held
 	master  *engine.Master     // nil: the engine follows no master
 	stop    context.CancelFunc // ends the run for master
 	state   Status
@@ -229,7 +229,7 @@ func (l *Link) run(ctx context.Context, m *engine.Master) {
 	}
 }
 
-// refused is an error that another attempt is unlikely to mend: unreadable data, a wrong password, a full disk.
+// refused is an error that another attempt is unlikely to cure: unreadable data, a wrong password, a full disk.
 type refused struct{ error }
 
 func (r refused) Unwrap() error { return r.error }

@@ -354,7 +354,7 @@ func TestAStreamThatBreaks(t *testing.T) {
 	})
 }
 
-// Sessions waiting for what only writers bring are told that no writer will come; and a replica refuses commands that a link could not
+// Sessions that wait for data that only writers bring learn that no writer will come; and a replica refuses commands that a link could not
 // follow.
 func TestBecomingAReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -110,7 +110,7 @@ func TestCommandsComeOutAsRedisReadsThem(t *testing.T) {
 	effort.Alone(t)
 	for _, s := range streams {
 		t.Run(s.name, func(t *testing.T) {
-			for _, size := range []int{1 << 20, 1, 2, 3, 5, 7, 4096} {
+			for _, size := range []int{1 << 20, 1, 7, 4096, 2, 3, 5}[:effort.Times(4, 7)] {
 				if got := parse(new(resp.Parser), s.in, size); got != s.want {
 					t.Errorf("in pieces of %d:\n got %.200s\nwant %.200s", size, got, s.want)
 				}

@@ -49,7 +49,7 @@ func TestEveryFormOfReply(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoReplyIsRefused(t *testing.T) {
+func TestMalformedRepliesAreRefused(t *testing.T) {
 	for _, in := range []string{"\r\n", "x\r\n", "+OK\n", ":x\r\n", "$x\r\n", "#x\r\n", "$1\r\nabc", "$99999999999\r\n", "%4611686018427387905\r\n",
 		strings.Repeat("*1\r\n", 1000), strings.Repeat("|0\r\n", 1000)} {
 		if v, err := resp.NewReader(strings.NewReader(in)).Read(); err == nil || err == io.EOF {

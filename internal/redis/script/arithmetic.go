@@ -6,7 +6,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// arithmetic are the operators that this machine looks for in the metatables of values that are not numbers.
+// arithmetic holds the operators that this machine looks up in the metatables of values that are not numbers.
 var arithmetic = map[string]func(a, b float64) float64{
 	"__add": func(a, b float64) float64 { return a + b },
 	"__sub": func(a, b float64) float64 { return a - b },
@@ -17,10 +17,10 @@ var arithmetic = map[string]func(a, b float64) float64{
 	"__unm": func(a, _ float64) float64 { return -a },
 }
 
-// modulo is "%" as Lua defines it. The division is rounded, so what is left is not always the exact remainder, and not a number for infinite b.
+// modulo is "%" as Lua defines it. The division is rounded, so the result is not always the exact remainder, and NaN for infinite b.
 func modulo(a, b float64) float64 { return a - float64(math.Floor(a/b)*b) }
 
-// operator is the function that a fenced script calls in place of an operator.
+// operator returns the function that a fenced script calls in place of an operator.
 func operator(event string) lua.LGFunction {
 	compute := arithmetic[event]
 	return func(l *lua.LState) int {
@@ -33,10 +33,10 @@ func operator(event string) lua.LGFunction {
 	}
 }
 
-// swapped follows the name of an operator's function that gets the second operand first.
+// swapped ends the name of an operator's function whose second operand comes first.
 const swapped = " of"
 
-// inTurn gives operands to an operator that were computed in the other order.
+// inTurn swaps the operands of an operator back after they were computed in the other order.
 func inTurn(compute lua.LGFunction) lua.LGFunction {
 	return func(l *lua.LState) int {
 		b, a := l.Get(1), l.Get(2)
@@ -47,17 +47,17 @@ func inTurn(compute lua.LGFunction) lua.LGFunction {
 	}
 }
 
-// textArithmetic gives strings the operators: this machine would take "010" for 8.
+// textArithmetic gives strings the operators: this machine would read "010" as 8.
 func (m *Machine) textArithmetic(meta *lua.LTable) {
 	for event := range arithmetic {
 		meta.RawSetString(event, m.state.NewFunction(func(l *lua.LState) int { return operate(l, event) }))
 	}
 }
 
-// operate is an operator whose operands are not both numbers.
+// operate is an operator with at least one operand that is not a number.
 func operate(l *lua.LState, event string) int {
 	var numbers [2]float64
-	wrong := -1 // the first operand that is no number
+	wrong := -1 // the first operand that is not a number
 	for i := range numbers {
 		var ok bool
 		if numbers[i], ok = asNumber(l.Get(i + 1)); !ok && wrong < 0 && (i == 0 || event != "__unm") {
@@ -83,7 +83,7 @@ func operate(l *lua.LState, event string) int {
 	return 0
 }
 
-// asNumber returns a number, or the number that a string is.
+// asNumber returns v as a number if it is one, or a string that contains one.
 func asNumber(v lua.LValue) (float64, bool) {
 	switch v := v.(type) {
 	case lua.LNumber:
@@ -94,7 +94,7 @@ func asNumber(v lua.LValue) (float64, bool) {
 	return 0, false
 }
 
-// number is an argument that must be a number, or a string that is one.
+// number returns an argument that must be a number, or a string that contains one.
 func number(l *lua.LState, i int) float64 {
 	n, ok := asNumber(l.Get(i))
 	if !ok && i > l.GetTop() {
@@ -105,7 +105,7 @@ func number(l *lua.LState, i int) float64 {
 	return n
 }
 
-// bound is a number that a numeric for begins with, ends at, or adds.
+// bound checks the start, the limit or the step of a numeric for.
 func (m *Machine) bound(l *lua.LState) int {
 	n, ok := asNumber(l.Get(1))
 	if !ok {

@@ -7,12 +7,12 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// assign writes an assignment so that this compiler cannot get it wrong. The compiler puts a value into a local as soon as it has it: before it
-// has the other values, which may still read the local, and before it uses the local as a table. So a multiple assignment becomes
+// assign writes an assignment in a form that this compiler cannot get wrong. The compiler puts a value into a local as soon as it has the value:
+// before it has the other values, which may still read the local, and before it uses the local as a table. So a multiple assignment becomes
 //
 //	do local (t0), (k0) = f(), g() local (v0) = x ... end
 //
-// with the parts of its targets, then its values, and then the single assignments, the last one first, as in Redis. Like Redis's compiler it
+// First come the parts of its targets, then its values, and then the single assignments, the last one first, as in Redis. Like Redis's compiler it
 // reads a target's table or key that is a local only when it assigns to it, unless the same statement assigns to that local as well.
 func (f *fencer) assign(s *ast.AssignStmt) ast.Stmt {
 	if len(s.Lhs) == 1 && len(s.Rhs) == 1 {
@@ -23,7 +23,7 @@ func (f *fencer) assign(s *ast.AssignStmt) ast.Stmt {
 		a.target(i, to, s.Lhs[i+1:])
 	}
 	last := len(s.Lhs) - 1
-	var direct ast.Expr // the last value, where it needs no local
+	var direct ast.Expr // the last value, if it needs no local
 	values := slices.Clone(s.Rhs)
 	if len(values) == len(s.Lhs) && !a.calls[last] {
 		direct = one(values[last])
@@ -71,13 +71,13 @@ func (f *fencer) assignOne(s *ast.AssignStmt) ast.Stmt {
 	return a.done()
 }
 
-// assignment is one that is being written as a block.
+// assignment is an assignment that is being written as a block.
 type assignment struct {
 	*fencer
 	s       *ast.AssignStmt
-	end     ast.Node // where Redis says that it assigns: in the last line
+	end     ast.Node // where Redis says that the assignment happens: in its last line
 	targets []ast.Expr
-	calls   []bool // by target: it is assigned to by a call of (set)
+	calls   []bool // by target: a call of (set) assigns to it
 	block   []ast.Stmt
 }
 
@@ -88,7 +88,7 @@ func (f *fencer) newAssignment(s *ast.AssignStmt) *assignment {
 	return a
 }
 
-// target adds a target, and what has to be known of it before the values; later are those after it.
+// target adds a target, and computes the parts that must be known before the values; later are the targets after it.
 func (a *assignment) target(i int, to ast.Expr, later []ast.Expr) {
 	at, ok := to.(*ast.AttrGetExpr)
 	call := ok && !smallKey(at.Key)
@@ -104,7 +104,7 @@ func (a *assignment) target(i int, to ast.Expr, later []ast.Expr) {
 	a.targets, a.calls = append(a.targets, to), append(a.calls, call)
 }
 
-// part returns a target's table or key: itself, where that is a local, or the name of a new local that holds it.
+// part returns a target's table or key: the expression itself if it is a local, or the name of a new local that holds it.
 func (a *assignment) part(text string, e ast.Expr, later []ast.Expr) ast.Expr {
 	assigned := func(to ast.Expr) bool {
 		i, ok := to.(*ast.IdentExpr)
@@ -144,8 +144,8 @@ func (a *assignment) done() ast.Stmt {
 	return do
 }
 
-// alone returns e as the only value that is assigned to one target. The compiler puts a call in parentheses, as ours are, with its arguments into
-// the last parameter and the locals after it, if that parameter is the target. Without them a call has one value here just as well.
+// alone returns e as the only value that is assigned to one target. If the target is the last parameter, the compiler puts the results of a call in
+// parentheses, as ours are, into the target and the locals after it. Without the parentheses a call has one value here just as well.
 func alone(e ast.Expr) ast.Expr {
 	switch e := e.(type) {
 	case *ast.FuncCallExpr:
@@ -156,7 +156,7 @@ func alone(e ast.Expr) ast.Expr {
 	return e
 }
 
-// truth reports whether e is written as a value, and as a true one.
+// truth reports whether e is a literal, and whether it counts as true.
 func truth(e ast.Expr) (value, known bool) {
 	switch e := e.(type) {
 	case *ast.TrueExpr, *ast.NumberExpr, *ast.StringExpr:
@@ -174,8 +174,9 @@ func truth(e ast.Expr) (value, known bool) {
 	return false, false
 }
 
-// decided returns what e is if its first operand is written as a value: of those the compiler makes jumps to wrong places. In Redis a local is
-// then read where it is used, as if it stood there alone; but if the first operand is an inner "and" or "or" that needs a jump, it is read at once.
+// decided returns the operand that e stands for if its first operand is a literal: for those the compiler makes jumps to wrong places. In Redis a
+// local is then read where it is used, as if it stood there alone. But if the first operand is an inner "and" or "or" that needs a jump, Redis reads
+// the local at once.
 func (f *fencer) decided(e, inner *ast.LogicalOpExpr) ast.Expr {
 	value, known := truth(e.Lhs)
 	if !known {
@@ -200,7 +201,7 @@ func (f *fencer) decided(e, inner *ast.LogicalOpExpr) ast.Expr {
 	return one(e.Rhs)
 }
 
-// negated returns "not" of a written value as the value that it is, as Redis's compiler does.
+// negated returns "not" of a literal as the literal that results, as Redis's compiler does.
 func negated(e *ast.UnaryNotOpExpr) ast.Expr {
 	value, known := truth(e.Expr)
 	if !known {
@@ -214,7 +215,7 @@ func negated(e *ast.UnaryNotOpExpr) ast.Expr {
 	return not
 }
 
-// nested reports whether e is an "and" or "or" of others. In those the compiler puts what is only a condition into the local.
+// nested reports whether e is an "and" or "or" of other such expressions. In those the compiler puts a mere condition into the local.
 func nested(e ast.Expr) bool {
 	top, ok := e.(*ast.LogicalOpExpr)
 	if !ok {
@@ -256,8 +257,8 @@ func smallKey(key ast.Expr) bool {
 	return false
 }
 
-// declare notes the locals of a statement. The compiler takes "local f = function" for "local function f", whose body sees f itself, unless
-// there is another value; the parser gives only the second one a last line.
+// declare records the locals of a statement. The compiler mistakes "local f = function" for "local function f", whose body sees f itself, unless
+// there is another value. The parser gives only the second form a last line.
 func (f *fencer) declare(s *ast.LocalAssignStmt) {
 	if len(s.Names) == 1 && len(s.Exprs) == 1 && s.LastLine() == 0 {
 		if _, ok := s.Exprs[0].(*ast.FunctionExpr); ok {

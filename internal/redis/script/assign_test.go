@@ -6,7 +6,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
-// What this Lua machine or its compiler would compute in another way than Redis. The replies are those of Redis 8.0.
+// Assignments that this Lua machine or its compiler would compute in another way than Redis. The replies are those of Redis 8.0.
 func TestWhatRedisComputes(t *testing.T) {
 	effort.Alone(t)
 	for _, c := range []struct{ source, want string }{

@@ -40,8 +40,8 @@ func (m *Machine) bitLibrary() *lua.LTable {
 	return t
 }
 
-// word reads an argument modulo 2^32. The library adds 2^52 + 2^51 and takes the low bits of the double, which rounds numbers that are not whole,
-// and also those from 2^51 on: the result then is not the remainder, but it is Redis's.
+// word reads an argument modulo 2^32. The library adds 2^52 + 2^51 and takes the low bits of the double. That rounds fractions, and also numbers
+// from 2^51 on: their result is not the remainder, but it is the same as in Redis.
 func word(l *lua.LState, i int) uint32 {
 	return uint32(math.Float64bits(number(l, i) + 3<<51))
 }

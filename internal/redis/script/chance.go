@@ -6,7 +6,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// newChance is a script's random generator: the same for each script, as in Redis, and separate from the process's own.
+// newChance returns a script's random generator: it starts the same for each script, as in Redis, and is separate from the process's own.
 func newChance() *rand.Rand { return rand.New(rand.NewPCG(0, 0)) }
 
 // random is math.random.

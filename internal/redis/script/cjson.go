@@ -84,7 +84,7 @@ func (e *encoder) value(v lua.LValue, depth int) {
 	}
 }
 
-// pay charges from time to time for what is written, because a table that occurs in many places is written as many times.
+// pay charges from time to time for what has been written, because a table that occurs in many places is written that many times.
 func (e *encoder) pay() {
 	if len(e.out)-e.paid > 1<<20 {
 		e.m.spend(cap(e.out))
@@ -187,7 +187,7 @@ func (e *encoder) text(s string) {
 	e.out = append(e.out, '"')
 }
 
-// Text is read and written byte by byte, several bytes in the time of one instruction; work is counted for a stretch of bytes at a time.
+// Text is read and written byte by byte, several bytes in the time of one instruction, so work is counted per stretch of bytes.
 const (
 	perByte = 8
 	stretch = 1 << 12

@@ -137,7 +137,7 @@ func TestSteps(t *testing.T) {
 		run := script.NewMachine(echo{}).Start(chunk, nil, nil)
 		steps := 1
 		for !run.Step() {
-			if steps++; steps == 2*c.least {
+			if steps++; steps == effort.Times(1, 2)*c.least {
 				run.Kill("that is enough")
 			}
 		}

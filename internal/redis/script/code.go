@@ -10,8 +10,8 @@ import (
 // an extra word, which the compiler mistakes for an operator's operand; so fence puts a call between the list and its operator.
 const longList = 25_550
 
-// mend corrects the compiled code of lists with more elements than an instruction can number, and refuses loops whose jump is too long: the
-// compiler would lose the elements from 25,551 on, and jump to a wrong place.
+// mend corrects the compiled code of lists with more elements than an instruction can number: the compiler would lose the elements from 25,551 on. It
+// refuses loops with too long a jump: the compiler would make them jump to a wrong place.
 func mend(proto *lua.FunctionProto) error {
 	blocks := make(map[uint32]uint32) // by the register of a list: how many of its blocks are filled
 	for at := 0; at < len(proto.Code); at++ {

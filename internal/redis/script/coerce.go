@@ -4,8 +4,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// textual are the arguments that functions take for strings, the first and the last one. The machine would write 1e15 in all its digits. In the
-// functions of math it would read "010" as 8.
+// textual lists the arguments that functions take as strings, as the first and the last index. The machine would write 1e15 in all its digits. The
+// functions of math would read "010" as 8.
 var textual = map[string][2]int{"len": {1, 1}, "rep": {1, 1}, "sub": {1, 1}, "byte": {1, 1}, "lower": {1, 1}, "upper": {1, 1}, "reverse": {1, 1},
 	"find": {1, 2}, "match": {1, 2}, "gmatch": {1, 2}, "gsub": {1, 3}, "concat": {2, 2}}
 

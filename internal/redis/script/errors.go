@@ -10,7 +10,7 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// message is the error of a run as Redis replies with it: what went wrong, then in which script and where.
+// message returns the error of a run as Redis replies with it: what went wrong, then in which script and where.
 func (r *Run) message() string {
 	if r.killed != "" {
 		return r.place("ERR " + r.killed)
@@ -56,8 +56,8 @@ var (
 	addText     = regexp.MustCompile(`cannot perform \w+ operation between (\w+) and (\w+)`)
 )
 
-// longMessage is longer than any message of the machine whose words are translated. A script's own may have any length, and its cleaning would keep
-// all clients waiting.
+// longMessage is longer than any message of the machine that needs translation. A script's own message may have any length, and translating it would
+// keep all clients waiting.
 const longMessage = 1 << 12
 
 func translate(text string) string {

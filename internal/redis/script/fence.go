@@ -6,16 +6,16 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// The Lua machine has no limits of its own: a deep expression overflows the stack of the Go process, and a concatenation or a list with one
-// large index takes all memory there is; recover helps against neither. So a script is fenced before it is compiled: its depth is measured,
-// and operations that can take much memory in one instruction are turned into calls of functions here, which account for it:
+// The Lua machine has no limits of its own. A deep expression overflows the stack of the Go process, and a concatenation, or a list with one
+// large index, takes all memory there is; recover helps against neither. So a script is fenced before it is compiled: its depth is measured, and
+// operations that can take much memory in one instruction become calls of functions of this package, which account for it:
 //
 //	a .. b .. c      (concat)(a, b, c)
 //	t[k] = v         (set)(t, k, v)
 //	{[k] = v}        {[(key)(k)] = v}
 //	{1, 2, ...}      (list)({1, 2, ...}), where a list is long: see mend
 //
-// What this compiler gets wrong, or this machine computes differently from Redis's, is written in another way too:
+// Whatever this compiler gets wrong, or this machine computes differently from Redis's, is also written in another way:
 //
 //	a, b = b, a      do local (v0) = b b = a a = (v0) end: see assign
 //	a % b, a ^ b     (mod)(a, b), (pow)(a, b), or (mod of)(b, a) where a is a local and b a call
@@ -30,7 +30,7 @@ const (
 	maxSource = 1 << 20
 )
 
-// tooDeep is the panic of fence for a script that is nested too deep.
+// tooDeep is the panic of fence for a script that is nested too deeply.
 type tooDeep struct{ line int }
 
 func (e tooDeep) Error() string {
@@ -54,13 +54,13 @@ func fence(chunk []ast.Stmt) (fenced []ast.Stmt, err error) {
 	return f.block(chunk), nil
 }
 
-// computed are the functions that fenced scripts call in place of operators.
+// computed maps operators to the functions that fenced scripts call instead.
 var computed = map[string]string{"%": "mod", "^": "pow"}
 
 type fencer struct {
 	levels, depth int
-	method        bool  // the next function is one: it has a parameter self
-	inside        *loop // the innermost one of the function
+	method        bool  // the next function is a method: it has a parameter self
+	inside        *loop // the innermost loop of the function
 	names
 }
 
@@ -139,7 +139,7 @@ func (f *fencer) stmt(stmt ast.Stmt) ast.Stmt {
 	return stmt
 }
 
-// branches is an if with its elseifs; the parser puts each elseif into the else of the one before.
+// branches fences an if with its elseifs; the parser puts each elseif into the else of the one before.
 func (f *fencer) branches(s *ast.IfStmt) {
 	steps := 0
 	for {
@@ -218,7 +218,7 @@ func (f *fencer) within(expr ast.Expr, level int) ast.Expr {
 		e.Lhs, e.Rhs = f.first(e.Lhs), f.expr(e.Rhs)
 		if function := computed[e.Operator]; function != "" {
 			f.ident(e, "("+function+")")
-			if f.isLocal(e.Lhs) && calls(e.Rhs) { // which may change it first
+			if f.isLocal(e.Lhs) && calls(e.Rhs) { // the call may change the local before it is read
 				f.ident(e, "("+function+swapped+")")
 				return call(e, function+swapped, one(e.Rhs), e.Lhs)
 			}

@@ -7,7 +7,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// listLibrary replaces the functions of table that could take all memory in one instruction, or that differ from Redis's.
+// listLibrary replaces those functions of table that could take all memory in one instruction, or that differ from Redis's.
 func (m *Machine) listLibrary(t *lua.LTable) {
 	m.state.SetFuncs(t, map[string]lua.LGFunction{
 		"concat": m.listConcat,
@@ -54,7 +54,7 @@ func (m *Machine) listInsert(l *lua.LState) int {
 			t.Insert(at, l.Get(3))
 			break
 		}
-		for i := n + 1; i > at; i-- { // a place before the first element moves all up to it, too
+		for i := n + 1; i > at; i-- { // a place before the first element also moves all elements up to it
 			m.work(1)
 			t.RawSet(lua.LNumber(i), t.RawGet(lua.LNumber(i-1)))
 		}
@@ -127,7 +127,7 @@ func unpack(l *lua.LState) int {
 	return to - from + 1
 }
 
-// choose is select: the arguments from a number on, or "#", how many there are.
+// choose is Lua's select: it returns the arguments from a number on or, for "#", their number.
 func choose(l *lua.LState) int {
 	n := l.GetTop()
 	if text, ok := l.Get(1).(lua.LString); ok && strings.HasPrefix(string(text), "#") {
@@ -143,7 +143,7 @@ func choose(l *lua.LState) int {
 	return n - min(from, n)
 }
 
-// load is loadstring and load: it compiles a text, or what a function returns piece by piece. For invalid Lua it returns nil and the error.
+// load is loadstring and load: it compiles a text, or the pieces that a function returns. For invalid Lua it returns nil and the error.
 func (m *Machine) load(l *lua.LState) int {
 	var text strings.Builder
 	if read, ok := l.Get(1).(*lua.LFunction); ok {

@@ -6,15 +6,15 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// loop is what is known of a loop while its body is fenced.
+// loop is the state of a loop while its body is fenced.
 type loop struct {
 	around            *loop
-	breaks, functions bool // what is in it
+	breaks, functions bool // the body contains one
 }
 
-// body fences the body of a loop. A break leaves all blocks up to the loop, but this compiler forgets that their locals end there too: a
-// function that was made in such a block would go on to use a register that is soon another local's. It does not forget the locals of the loop
-// itself if a function uses one of them before the break; so such a loop gets a local, and a function that is never made.
+// body fences the body of a loop. A break leaves all blocks up to the loop, but this compiler forgets that their locals end there too. So a function
+// made in such a block would keep using a register that soon belongs to another local. The compiler does not forget the locals of the loop
+// itself if a function uses one of them before the break. So such a loop gets a local, and a function that is never made.
 func (f *fencer) body(at ast.PositionHolder, stmts []ast.Stmt) []ast.Stmt {
 	l := &loop{around: f.inside}
 	f.inside = l
@@ -33,7 +33,7 @@ func (f *fencer) body(at ast.PositionHolder, stmts []ast.Stmt) []ast.Stmt {
 	return append([]ast.Stmt{locals(at, []string{"(c)"}, nil), skip}, stmts...)
 }
 
-// outside begins a function, in which no loop of those around it can be left, and returns a function that ends it.
+// outside begins a function. Its body cannot break out of the loops around it. It returns a function that ends it.
 func (f *fencer) outside() (end func()) {
 	around := f.inside
 	for l := around; l != nil && !l.functions; l = l.around {
@@ -43,7 +43,7 @@ func (f *fencer) outside() (end func()) {
 	return func() { f.inside = around }
 }
 
-// bound is what a numeric for begins with, ends at, or adds: of those that are not written as numbers, a function sees to it that they are.
+// bound fences the start, the limit or the step of a numeric for. Unless it is a literal number, a function checks that it is a number.
 func (f *fencer) bound(e ast.Expr, which int) ast.Expr {
 	e = f.expr(e)
 	switch e.(type) {

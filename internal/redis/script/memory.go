@@ -7,12 +7,12 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// A script may hold a limited amount of memory, about as much as Redis's longest string; Redis itself lets it have all of the machine's.
+// A script may hold a limited amount of memory, about as much as Redis's longest string. Redis itself lets it take all of the machine's.
 //
 // The memory held by a script cannot be measured. So a script is charged for what it allocates: for large objects by their size before they
-// are made, for small ones by the number of instructions. What it has freed is unknown, so the charge alone ends no script. Each time the
-// charge has grown by a step, the process's heap is read. If that has grown by more than the limit since the script began, garbage is
-// collected and the heap is read again: what is left below the limit is how far the charge may grow before the next check.
+// are made, and for small ones by the number of instructions. Nobody knows what it has freed, so the charge alone ends no script. Each time the
+// charge has grown by a step, the process's heap is read. If the heap has grown by more than the limit since the script began, garbage is
+// collected and the heap is read again. The difference to the limit is how far the charge may grow before the next check.
 const (
 	maxMemory = 512 << 20
 	// perInstruction is the most that one instruction may allocate uncharged: a table with its first element.
@@ -42,7 +42,7 @@ func (m *Machine) spend(n int) {
 	m.charge(n)
 }
 
-// charge charges for n bytes that exist already, however many, and counts the work of making them.
+// charge charges for n bytes that exist already, and counts the work of making them.
 func (m *Machine) charge(n int) {
 	m.run.heed(n)
 	m.run.charge(int64(n))
@@ -90,10 +90,10 @@ func heapInUse() int64 {
 	return int64(sample[0].Value.Uint64())
 }
 
-// held is what collectgarbage says that a script holds, in KB: what it was charged for, and what Redis's Lua begins with.
+// held returns what collectgarbage reports for a script, in KB: what the script was charged for, plus what Redis's Lua begins with.
 func (m *Machine) held() float64 { return 32 + float64(m.run.charged)/1024 }
 
-// collectgarbage is Lua's function. There is nothing to collect: the process does that.
+// collectgarbage is Lua's function. It collects nothing: the process does that.
 func (m *Machine) collectgarbage(l *lua.LState) int {
 	switch option := l.OptString(1, "collect"); option {
 	case "collect", "stop", "restart":
@@ -109,7 +109,7 @@ func (m *Machine) collectgarbage(l *lua.LState) int {
 	return give(l, lua.LNumber(0))
 }
 
-// work counts a function's work as n instructions: at the end of a slice other clients get their turn.
+// work counts a function's work as n instructions. At the end of a slice other clients get their turn.
 func (m *Machine) work(n int) {
 	r := m.run
 	asked := r.budget / askClock

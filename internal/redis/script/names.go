@@ -15,7 +15,7 @@ const maxLooks = 20_000_000 // about 6,300 different constants in a function
 // foldable is how many arithmetic operators may follow each other: at each one the compiler checks whether all operands below are constants.
 const foldable = 50
 
-// refused is the panic of fence for what Redis's Lua does not have, or this compiler has no room for.
+// refused is the panic of fence for code that Redis's Lua does not accept, or that this compiler has no room for.
 type refused struct {
 	line int
 	why  string

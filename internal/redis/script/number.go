@@ -12,7 +12,7 @@ import (
 // isSpecial reports whether f is infinite or NaN.
 func isSpecial(f float64) bool { return math.IsNaN(f) || math.IsInf(f, 0) }
 
-// appendSpecial formats those as C does.
+// appendSpecial formats infinities and NaN as C does.
 func appendSpecial(dst []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f) && math.Signbit(f):
@@ -55,7 +55,7 @@ func (m *Machine) tonumber(l *lua.LState) int {
 	return give(l, lua.LNil)
 }
 
-// nan is how C writes what is not a number.
+// nan matches the ways in which C writes NaN.
 var nan = regexp.MustCompile(`^nan(\([0-9a-z]*\))?$`)
 
 // parseNumber reads a number: 12, 1e400, 0x1p4, inf, nan. As in C, a text ends at its first zero byte.
@@ -101,7 +101,7 @@ func parseWhole(text string, base int) (float64, bool) {
 	n, err := strconv.ParseUint(digits, base, 64)
 	switch {
 	case err != nil && (n != math.MaxUint64 || strings.ContainsFunc(digits, func(r rune) bool { return !isDigit(r, base) })):
-		return 0, false // of a number that is too large, ParseUint did not see the end
+		return 0, false // if the number is too large, ParseUint may have stopped before an invalid digit
 	case negative && err == nil:
 		n = -n
 	}

@@ -10,7 +10,7 @@ import (
 // maxNested is how deep pcalls may be nested: as deep as Redis's Lua allows C calls.
 const maxNested = 195
 
-// raiseValue is error: a string gets the position that its level names, if that is in the script.
+// raiseValue is Lua's error: a string gets the position that its level selects, if that is in the script.
 func (m *Machine) raiseValue(l *lua.LState) int {
 	value, level := l.Get(1), intOr(l, 2, 1)
 	if isText(value) && level > 0 {
@@ -57,7 +57,7 @@ func (m *Machine) functions(yield func(l *lua.LState, d *lua.Debug) bool) {
 	}
 }
 
-// lineAt is the current line of the function at a level, or 0 if that is none of the script's.
+// lineAt returns the current line of the function at a level, or 0 if that function is not part of the script.
 func (m *Machine) lineAt(level int) int {
 	for l, d := range m.functions {
 		if level == 0 {
@@ -68,7 +68,7 @@ func (m *Machine) lineAt(level int) int {
 	return 0
 }
 
-// currentLine is the current line of the innermost Lua function of the script.
+// currentLine returns the current line of the innermost Lua function of the script.
 func (m *Machine) currentLine() int {
 	for l, d := range m.functions {
 		if line := lineOf(l, d); line > 0 {
@@ -87,8 +87,8 @@ func lineOf(l *lua.LState, d *lua.Debug) int {
 
 // protected calls the function that is argument 1 with arguments from the given one on, and returns its results, or the value of its error.
 //
-// Where an error is raised, this machine ends the lives of all locals that functions share, also of those whose functions go on: these would
-// each have a copy then. So what pcall calls runs in a state of its own, all of whose functions end with the error.
+// When an error is raised, this machine detaches all locals that functions share, also those of functions that continue: each of these would then
+// have its own copy. So the function called by pcall runs in a state of its own, all of whose functions end with the error.
 func (m *Machine) protected(l *lua.LState, from int) (results []lua.LValue, failed bool, value lua.LValue) {
 	if m.nested++; m.nested > maxNested {
 		m.nested--
@@ -131,7 +131,7 @@ func (m *Machine) spareState(l *lua.LState) *lua.LState {
 	if last := len(m.spare) - 1; last >= 0 {
 		inner, m.spare = m.spare[last], m.spare[:last]
 	} else {
-		l.RemoveContext() // which would be wrapped for the new one
+		l.RemoveContext() // otherwise the new state would wrap it
 		inner, _ = l.NewThread()
 		l.SetContext(m.run)
 	}
@@ -162,7 +162,7 @@ func (m *Machine) pcall(l *lua.LState) int {
 	return 3
 }
 
-// xpcall is Lua's function. The error has ended the functions when it calls the handler, which could not look at them anyway.
+// xpcall is Lua's function. The functions have ended when it calls the handler, which could not inspect them anyway.
 func (m *Machine) xpcall(l *lua.LState) int {
 	l.CheckAny(2)
 	l.SetTop(2)

@@ -4,17 +4,17 @@ import (
 	"math"
 )
 
-// The C library's exp, log and pow, which Redis's Lua uses, return nearly always the double that is nearest to the exact result; Go's are off in
-// the last digit more often. So these are computed here with twice the digits, and rounded once.
+// Redis's Lua uses the C library's exp, log and pow, which nearly always return the double nearest to the exact result. Go's are off in the last
+// digit more often. So this file computes them with twice the digits, and rounds once.
 
-// computedByC are the functions of math that this machine would compute in another way.
+// computedByC are the functions of math that this machine would compute differently.
 var computedByC = map[string]func(float64) float64{
 	"exp": exp, "log": log, "log10": log10,
 	"deg": func(x float64) float64 { return x / (math.Pi / 180) },
 	"rad": func(x float64) float64 { return x * (math.Pi / 180) },
 }
 
-// double is the sum of two floats, of which the second is too small to change the first: about 32 digits.
+// double is the sum of two floats, the second of which is too small to change the first: about 32 digits.
 type double struct{ hi, lo float64 }
 
 // sum is a + b.
@@ -61,13 +61,13 @@ var factorials = func() (inverse [9]double) {
 	return inverse
 }()
 
-// power is e^x as d * 2^k, for x where that is a number at all.
+// power returns e^x as d * 2^k, for x with a finite result above zero.
 func power(x double) (d double, k int) {
 	k = int(math.RoundToEven(x.hi / math.Ln2))
 	n := float64(k)
 	r := sum(x.hi-n*ln2Hi, -n*ln2Mid).plus(double{x.lo, 0}).plus(double{-n * ln2Lo, 0})
 	r = double{math.Ldexp(r.hi, -squarings), math.Ldexp(r.lo, -squarings)}
-	// e^r - 1, by its series, and then of twice r: (1 + d)^2 - 1 = 2d + d^2.
+	// First e^r - 1 by its series, then repeatedly for twice r: (1 + d)^2 - 1 = 2d + d^2.
 	last := len(factorials) - 1
 	d = factorials[last]
 	for i := last - 1; i > 0; i-- {
@@ -80,15 +80,15 @@ func power(x double) (d double, k int) {
 	return double{1, 0}.plus(d), k
 }
 
-// logarithm is that of a positive number: Go's, and a step of Newton's method for what is missing.
+// logarithm returns the logarithm of a positive number: Go's, corrected by a step of Newton's method.
 func logarithm(x float64) double {
 	m, k := math.Frexp(x)
 	y := math.Log(x)
-	if x < 0x1p-1022 { // too few digits for Go's
+	if x < 0x1p-1022 { // too few digits for Go's Log
 		y = math.Log(m) + float64(k)*math.Ln2
 	}
 	d, n := power(double{y, 0})
-	// x / e^y is near 1, so its logarithm is what it differs by.
+	// x / e^y is near 1, so its logarithm is about its distance from 1.
 	scaled := math.Ldexp(m, k-n)
 	rest := sum(scaled, -d.hi)
 	c := (rest.hi + (rest.lo - d.lo)) / d.hi
@@ -115,8 +115,8 @@ func log(x float64) float64 {
 	return logarithm(x).hi
 }
 
-// log10 is the logarithm to base 10 as the C library computes it, from the logarithm of a number near 1 and the exponent of 2. It is not
-// always the nearest.
+// log10 returns the logarithm to base 10 as the C library computes it, from the logarithm of a number near 1 and the exponent of 2. It is not
+// always the nearest double.
 func log10(x float64) float64 {
 	if !(x > 0) || math.IsInf(x, 1) {
 		return math.Log10(x)

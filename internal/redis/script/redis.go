@@ -50,7 +50,7 @@ func versionNumber(version string) (n int) {
 	return n
 }
 
-// perCall is how many instructions a command counts for: enough that the clock is read after each command, since a command may take any time.
+// perCall is the number of instructions that a command counts for. It makes the run read the clock after each command, which may take any time.
 const perCall = askClock
 
 // call runs a command. An error is raised or, in pcall, returned as a table.
@@ -147,7 +147,7 @@ func numberOf(v lua.LValue) (n int64, ok bool) {
 	return 0, false
 }
 
-// appendNumber formats a number as an argument: as Redis writes doubles, except for zero, which has no sign, and for what is not a number.
+// appendNumber formats a number as an argument: as Redis writes doubles, except for NaN, and for zero, which has no sign.
 func appendNumber(dst []byte, f float64) []byte {
 	if math.IsNaN(f) {
 		return appendSpecial(dst, f)

@@ -52,8 +52,8 @@ type Chunk struct {
 // Machine runs one script at a time. Its Lua state is made at the first use and costs nothing before.
 type Machine struct {
 	host    Host
-	state   *lua.LState                 // the one that runs: see protected
-	waiting []*lua.LState               // those that called it, the innermost last
+	state   *lua.LState                 // the running state: see protected
+	waiting []*lua.LState               // the states that called it, the innermost last
 	spare   []*lua.LState               // for pcalls
 	globals *lua.LTable                 // what a script may read
 	env     *lua.LTable                 // the script's view of globals
@@ -64,7 +64,7 @@ type Machine struct {
 	memory  int // bytes that a script may hold
 	proto   int
 	run     *Run // the one in progress
-	nested  int  // the current depth of pcalls
+	nested  int  // how many pcalls are nested now
 	chance  *rand.Rand
 }
 
@@ -73,8 +73,12 @@ func NewMachine(host Host) *Machine { return &Machine{host: host, memory: maxMem
 
 const chunkName = "user_script"
 
-// Compile parses a script. The error is Redis's reply, without the position that only Redis knows.
+// Compile parses a script, or returns what an earlier call made of the same one. The error is Redis's reply, without the position that only
+// Redis knows.
 func Compile(sum, source string) (*Chunk, error) {
+	if c := shared.find(sum, source); c != nil {
+		return c, nil
+	}
 	flags, err := ReadFlags(source)
 	if err != nil {
 		return nil, err
@@ -83,6 +87,7 @@ func Compile(sum, source string) (*Chunk, error) {
 	if c.proto, err = compile(withoutFlags(source)); err != nil {
 		return nil, fmt.Errorf("ERR Error compiling script (new function): %w", err)
 	}
+	shared.keep(c)
 	return c, nil
 }
 
@@ -181,7 +186,7 @@ func (r *Run) run(chunk *Chunk) {
 	}
 	l.SetTop(0)
 	l.RemoveContext()
-	// After a script that was killed or was large, the machine's state is dropped, and with it what the script left behind.
+	// After a script that was killed or was large, the machine's state is dropped together with whatever the script left behind.
 	var api *lua.ApiError
 	panicked := errors.As(r.err, &api) && api.Type == lua.ApiErrorPanic
 	whole = r.killed == "" && r.due == 0 && !panicked

@@ -4,9 +4,9 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// A script leaves nothing for the next one: it can change neither the libraries nor the globals. This machine has no tables that are read-only,
-// so a script is given empty ones that find everything in the table behind them and refuse to be written to. The functions here see to it that
-// a script cannot tell the difference, or write to the empty table by a way that asks no metatable.
+// A script leaves nothing for the next one: it can change neither the libraries nor the globals. This machine has no read-only tables, so a script
+// gets empty ones that find everything in the table behind them and refuse to be written to. The functions in this file make sure that
+// a script cannot tell the difference, or write to the empty table without involving its metatable.
 
 const readOnly = "Attempt to modify a readonly table"
 
@@ -23,7 +23,7 @@ func (m *Machine) seal(t *lua.LTable) *lua.LTable {
 	return view
 }
 
-// behind returns the table that a read-only view is of, and any other table itself.
+// behind returns the table behind a read-only view, and any other table itself.
 func (m *Machine) behind(t *lua.LTable) *lua.LTable {
 	if behind, ok := m.sealed[t]; ok {
 		return behind
@@ -38,7 +38,7 @@ func (m *Machine) writable(l *lua.LState, t *lua.LTable) {
 	}
 }
 
-// sealedLibrary replaces the functions that look at tables, or change them, without asking metatables.
+// sealedLibrary replaces the functions that read or change tables without asking metatables.
 func (m *Machine) sealedLibrary() {
 	m.state.SetFuncs(m.globals, map[string]lua.LGFunction{
 		"next":         m.next,
@@ -88,15 +88,15 @@ func (m *Machine) next(l *lua.LState) int {
 	}
 }
 
-// known refuses a key of which t has nothing, and never had. A key that is removed during a walk keeps its place, so that its walk can go on;
-// a new one would be the last. Of an index that a list might have, this machine does not know whether it was there.
+// known refuses a key that t does not have and never had. A key removed during a walk keeps its place, so that its walk can continue; a new key
+// would be the last. For an index that a list might have, this machine does not know whether it was there.
 func (m *Machine) known(l *lua.LState, t *lua.LTable, key lua.LValue) {
 	n, isNumber := key.(lua.LNumber)
 	if at := int64(n); isNumber && at > 0 && at < int64(lua.MaxArrayIndex) && lua.LNumber(at) == n {
 		return
 	}
 	var after lua.LValue = lua.LNil
-	if _, ok := m.sealed[l.Get(1).(*lua.LTable)]; !ok && n == n { // from a view nothing is removed
+	if _, ok := m.sealed[l.Get(1).(*lua.LTable)]; !ok && n == n { // nothing is ever removed from a view
 		m.spend(entrySize)
 		last := l.NewUserData()
 		t.RawSet(last, lua.LTrue)

@@ -7,7 +7,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/script"
 )
 
-// What one script tries to leave for the next one is not there, whether the attempt is refused or does nothing.
+// Nothing that one script tries to leave for the next one is there, whether the attempt is refused or does nothing.
 func TestAScriptLeavesNothingForTheNext(t *testing.T) {
 	m := script.NewMachine(echo{})
 	attempts := []string{

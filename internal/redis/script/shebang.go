@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Flags are what a script says about itself in its first line: #!lua flags=no-writes,allow-oom. Of a script without such a line, it is seen from
-// the commands that it calls what it may do.
+// Flags are what a script declares in its first line: #!lua flags=no-writes,allow-oom. Without such a line, the commands that a script calls show
+// what it may do.
 type Flags struct {
 	Flagged   bool // it has such a line
 	NoWrites  bool // it writes nothing
@@ -57,7 +57,7 @@ func ReadFlags(source string) (f Flags, err error) {
 	return f, nil
 }
 
-// withoutFlags is the script with the line of its flags emptied, which leaves the numbers of the others as they are.
+// withoutFlags returns the script with its line of flags emptied, so that the other lines keep their numbers.
 func withoutFlags(source string) string {
 	if strings.HasPrefix(source, "#!") {
 		return source[strings.IndexByte(source, '\n'):]

@@ -9,7 +9,7 @@ import (
 // maxResults is how many values a function may return or accept, its arguments included.
 const maxResults = 8000
 
-// textLibrary replaces the functions of string that could take all memory or run forever in one instruction, or that differ from Redis's.
+// textLibrary replaces those functions of string that could take all memory or run forever in one instruction, or that differ from Redis's.
 func (m *Machine) textLibrary(t *lua.LTable) {
 	m.state.SetFuncs(t, map[string]lua.LGFunction{
 		"byte":    m.textByte,

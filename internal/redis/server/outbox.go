@@ -16,7 +16,7 @@ type outbox struct {
 	mu       sync.Mutex
 	queue    [][]byte
 	size     int        // bytes in queue
-	needs    int64      // the keeper's position that must be safe before the queue is sent
+	needs    int64      // the keeper's position that must be safe before the queue may be sent
 	over     time.Time  // since when size exceeds the soft limit; zero: it does not
 	draining bool       // a goroutine is writing, and only it may write
 	doomed   bool       // cut the connection after the next flush

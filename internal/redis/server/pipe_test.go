@@ -90,7 +90,7 @@ func TestHalfClosingAPipe(t *testing.T) {
 	}
 }
 
-func TestClosingWakesWhoWaits(t *testing.T) {
+func TestClosingWakesTheWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, closing := range []string{"own", "peer"} {
 			a, b := server.Pipe(1)

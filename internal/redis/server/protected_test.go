@@ -18,7 +18,7 @@ type from struct {
 
 func (f from) RemoteAddr() net.Addr { return f.addr }
 
-// As in Redis, a client from another host is told why it is turned away, and cut, unless there is a password or protected-mode is off.
+// As in Redis, a client from another host gets the reason and is disconnected, unless there is a password or protected-mode is off.
 func TestProtectedMode(t *testing.T) {
 	far, near := &net.TCPAddr{IP: net.ParseIP("192.0.2.7"), Port: 5}, &net.TCPAddr{IP: net.ParseIP("::ffff:127.0.0.1"), Port: 5}
 	for _, c := range []struct {

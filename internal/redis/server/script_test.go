@@ -47,7 +47,7 @@ func TestAnEndlessScriptIsKilled(t *testing.T) {
 	t.Run("bubble", func(t *testing.T) { synctest.Test(t, test) })
 }
 
-// A running script does not see keys vanish, and nobody sees its work half done, whether other clients are told BUSY meanwhile or not.
+// A running script does not see keys vanish, and nobody sees its work half done, whether or not other clients get BUSY meanwhile.
 func TestALongScriptIsAtomic(t *testing.T) {
 	for _, threshold := range []string{"0", "1"} {
 		s := start(t, engine.Options{}, server.Options{})

@@ -7,8 +7,8 @@
 //	defer s.Close(ctx)
 //
 // A connection has one goroutine. It reads, takes the lock, runs every complete command that has arrived, releases the lock, and writes: a
-// pipeline costs one read and one write. A slow reader never holds up the lock, and for a client that sends without reading, replies are
-// buffered, as in Redis: what the connection does not accept at once is left to a second goroutine, which ends when it is done. Output caused
+// pipeline costs one read and one write. A slow reader never holds up the lock. For a client that sends without reading, replies are
+// buffered, as in Redis: a second goroutine writes what the connection does not accept at once, and ends when it is done. Output caused
 // by other connections (pushes, the end of a wait) is written by the goroutine that caused it, or by that second goroutine.
 package server
 
@@ -88,7 +88,7 @@ type Server struct {
 	bus     sync.Mutex     // held to broadcast; never taken while any server's mu is held
 	work    sync.WaitGroup // every goroutine of the server; grows only while mu is held and closed is false
 
-	mu        sync.Mutex // guards the engine and what follows
+	mu        sync.Mutex // guards the engine and the fields below
 	engine    *engine.Engine
 	conns     map[*engine.Session]*conn
 	listeners map[net.Listener]struct{}

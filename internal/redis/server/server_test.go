@@ -313,7 +313,7 @@ func TestCloseIsGracefulAndMayBeCalledTwice(t *testing.T) {
 	})
 }
 
-func TestCloseCutsWhoDoesNotRead(t *testing.T) {
+func TestCloseCutsClientsThatDoNotRead(t *testing.T) {
 	s := start(t, engine.Options{}, server.Options{})
 	c := dial(t, s)
 	c.want("SET k "+strings.Repeat("v", 50_000), "OK")

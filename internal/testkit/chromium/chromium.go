@@ -27,7 +27,7 @@ import (
 type Browser struct {
 	write *os.File
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	last    int
 	waiting map[int]chan reply
 	ended   error

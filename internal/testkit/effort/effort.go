@@ -1,6 +1,6 @@
 // Package effort says how much work a test does. A plain go test repeats things as often as a defect needs to show; with MAYFLY_LONG=1, as
-// set by make long and .ci/run, tests run at their full length. Under the race detector, which makes each step about ten times as expensive,
-// they always run at the plain length.
+// set by make long and for a few tests in .ci/run, tests run at their full length. Under the race detector, which makes each step about ten
+// times as expensive, they always run at the plain length.
 package effort
 
 import (

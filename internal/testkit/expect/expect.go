@@ -45,8 +45,8 @@ func Panic(t testing.TB, want string, do func()) {
 	do()
 }
 
-// Eventually calls ok repeatedly until it returns true, for what other goroutines and processes do without telling us. It ends the test after
-// a minute.
+// Eventually calls ok repeatedly until it returns true. It is for the work of other goroutines and processes that do not report their progress. It
+// ends the test after a minute.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)

@@ -29,7 +29,7 @@ type Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 type Conns struct {
 	dial Dial
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	hold string     // the command to hold next, in lower case
 	held []request
 }

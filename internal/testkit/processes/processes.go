@@ -126,7 +126,7 @@ func Dial() redis.UniversalClient {
 	addrs := strings.Split(os.Getenv(servers), ",")
 	return redis.NewUniversalClient(&redis.UniversalOptions{
 		Addrs: addrs, IsClusterMode: len(addrs) > 1, ContextTimeoutEnabled: true,
-		// Tests are not about these, and the machine may be busy.
+		// Tests are not about these timeouts, and the machine may be busy.
 		DialTimeout: time.Minute, ReadTimeout: time.Minute, WriteTimeout: time.Minute, PoolTimeout: time.Minute,
 	})
 }
@@ -141,7 +141,7 @@ func Forever(do func()) int {
 			}
 		}()
 	}
-	for range 5 { // whatever the other goroutines have done
+	for range 5 { // for whatever the other goroutines have done
 		do()
 	}
 	fmt.Println("at work")

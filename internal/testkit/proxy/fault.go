@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Fault is something that happens to one request: the next one after the fault is made that has one of the given command names, separated by
-// spaces, and one argument that contains the given text. Empty matches any. A transaction counts as one request, its EXEC, and matches if one
-// of its commands does. If several faults match, the oldest takes the request. What follows a held request on its connection belongs to it,
-// and meets no fault of its own.
+// Fault is something that happens to one request: the next request after the fault was made that has one of the given command names, separated by
+// spaces, and an argument that contains the given text. Empty matches any. A transaction counts as one request, its EXEC, and matches if one
+// of its commands does. If several faults match, the oldest takes the request. Requests that follow a held request on its connection are held with
+// it, and meet no fault of their own.
 type Fault struct {
 	p                 *Proxy
 	command, mentions string
@@ -47,8 +47,8 @@ func (d deed) String() string {
 	return [...]string{"held", "held, its client cut", "cut before it was sent on", "cut after it was answered", "its reply dropped", "its reply held", "its reply truncated"}[d]
 }
 
-// Hold keeps a request from the server until [Fault.Release], and with it what follows on its connection. The client gets no answer; the
-// request is delivered even after the client has given up and closed, or was cut.
+// Hold keeps a request from the server until [Fault.Release], together with everything that follows it on its connection. The client gets no answer.
+// The request is delivered even if the client has given up and closed, or was cut.
 func (p *Proxy) Hold(command, mentions string) *Fault {
 	return p.add(&Fault{command: command, mentions: mentions, does: hold})
 }

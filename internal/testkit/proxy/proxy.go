@@ -12,8 +12,8 @@
 //	held.Release() // now the first one arrives at the server
 //	<-held.Done()  // which has answered it
 //
-// A request is one command, or a transaction. What follows a held request on its connection waits behind it, as bytes of TCP do. A late
-// request is delivered on the server connection that it was meant for, which outlives the client's, so earlier commands there, such as
+// A request is one command, or a transaction. Whatever follows a held request on its connection waits behind it, as bytes of TCP do. A late
+// request is delivered on the server connection that it was meant for. That connection outlives the client's, so earlier commands on it, such as
 // SELECT, still apply.
 //
 // One Proxy stands in front of any number of servers, with an address for each. [Proxy.Dial] is the dialer for a client that finds servers by

@@ -1,4 +1,4 @@
-package flight_test
+package client_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/flight"
 )
 
-func Example() {
+func Example_flight() {
 	var group flight.Group[string]
 	began := group.Now()
 	f, lead := group.Join("user:7", began)

@@ -1,4 +1,4 @@
-package flight_test
+package client_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/flight"
 )
 
-// do is what users of the package write around it, over work that counts itself.
+// do is what users of the package write around it.
 func do(ctx context.Context, g *flight.Group[int], key string, work func() (int, error)) (int, error) {
 	began := g.Now()
 	f, lead := g.Join(key, began)
@@ -54,7 +54,7 @@ func TestOneFlightForMany(t *testing.T) {
 	})
 }
 
-func TestWhoLeadsMayLeaveAndNobodyElseSeesIt(t *testing.T) {
+func TestTheLeaderMayLeaveAndNobodyElseSeesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g flight.Group[int]
 		hasty, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -296,7 +296,7 @@ func TestWhomALandingServes(t *testing.T) {
 	}
 }
 
-func TestWhoIsNotLateAsksForNoProof(t *testing.T) {
+func TestACallThatIsNotLateNeedsNoProof(t *testing.T) {
 	var g flight.Group[int]
 	f, _ := g.Join("k", g.Now())
 	slow := g.Now()
@@ -366,7 +366,7 @@ func TestQueuedWorkIsAbandonedWhenAllLeave(t *testing.T) {
 					}
 				}
 				if next, lead := g.Join("k", began); lead != c.abandons {
-					t.Errorf("who comes next leads: %v", lead)
+					t.Errorf("the next caller leads: %v", lead)
 				} else {
 					next.Land(0, nil)
 				}
@@ -377,7 +377,7 @@ func TestQueuedWorkIsAbandonedWhenAllLeave(t *testing.T) {
 	}
 }
 
-func TestTheQueueHearsWhoJoins(t *testing.T) {
+func TestTheQueueLearnsOfJoiners(t *testing.T) {
 	var g flight.Group[int]
 	f, _ := g.Join("k", 0)
 	at := time.Now()
