@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mayflycache/mayfly/internal/redis/engine"
@@ -122,4 +124,65 @@ func TestACrashWithinACompaction(t *testing.T) {
 		t.Errorf("looked %d times", copies)
 	}
 	r.close()
+}
+
+// A compaction names the next file before the old one is complete, so a crash in between may leave a part of a unit at the end of a file
+// that is not the last.
+func TestACrashBeforeTheOldFileIsComplete(t *testing.T) {
+	dir, crashed := t.TempDir(), t.TempDir()
+	r := newRig(t, Options{Dir: dir, MinCompact: -1}, start)
+	r.play("SET", "first", "v")
+	ends := []int64{r.j.Position()}
+	for _, key := range []string{"a", "b", "c"} {
+		r.play("SET", key, "v")
+		ends = append(ends, r.j.Position())
+	}
+	r.written()
+	old := filepath.Base(r.file())
+	copied := sync.OnceFunc(func() {
+		if err := os.CopyFS(crashed, os.DirFS(dir)); err != nil {
+			t.Error(err)
+		}
+	})
+	r.j.Begin(func(f func(int64, *engine.Engine)) {
+		copied()
+		r.do(f)
+	})
+	r.j.Compact()
+	r.compacted()
+	r.close()
+	next, path := filepath.Join(crashed, folder, incrName(2)), filepath.Join(crashed, folder, old)
+	whole, err := os.ReadFile(path)
+	if err != nil || int64(len(whole)) != ends[3] {
+		t.Fatalf("%d bytes of %d, %v", len(whole), ends[3], err)
+	}
+	for n := ends[0]; n < ends[3]; n++ {
+		dir := t.TempDir()
+		if err := errors.Join(os.Truncate(path, n), os.CopyFS(dir, os.DirFS(crashed)), os.WriteFile(path, whole, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		keys := 0
+		for keys < 3 && ends[keys+1] <= n {
+			keys++
+		}
+		r := newRig(t, Options{Dir: dir, MinCompact: -1}, start)
+		if r.report.Cut != n-ends[keys] || r.report.Cut > 0 && (filepath.Base(r.report.CutFile) != old || r.report.CutAt != ends[keys]) {
+			t.Errorf("the first %d bytes: cut %+v", n, r.report)
+		}
+		r.play("SET", "after", "v")
+		r.close()
+		r = newRig(t, Options{Dir: dir, MinCompact: -1}, start)
+		if got := r.play("DBSIZE"); got != ":"+strconv.Itoa(keys+2) || r.report.Cut != 0 {
+			t.Errorf("the first %d bytes, opened again: %s keys of %d and two, %+v", n, got, keys, r.report)
+		}
+		r.close()
+	}
+	// Only a crash of the whole machine with the policy no can lose the end of the old file and not the next one.
+	if err := errors.Join(os.Truncate(path, ends[3]-1), os.WriteFile(next, whole, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	var damaged *Damaged
+	if _, err := tryRig(t, Options{Dir: crashed}, start); !errors.As(err, &damaged) || damaged.File != path {
+		t.Errorf("a file after the torn one has data: %v", err)
+	}
 }
