@@ -13,11 +13,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/testkit/diff"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -45,8 +45,8 @@ func getMany(t *testing.T, rdb redis.UniversalClient) {
 	check := func(keys, want []int, failed ...int) {
 		t.Helper()
 		got, err := c.GetMany(ctx, keys)
-		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got)), cmp.Transformer("nil", func(s []int) []int { return append([]int{}, s...) })); diff != "" {
-			t.Error(diff)
+		if d := diff.Of(want, append([]int{}, slices.Sorted(maps.Keys(got))...)); d != "" {
+			t.Error(d)
 		}
 		for key, u := range got {
 			if u.Version != key {
@@ -55,8 +55,8 @@ func getMany(t *testing.T, rdb redis.UniversalClient) {
 		}
 		var many *cacheaside.ManyError[int]
 		if errors.As(err, &many) {
-			if diff := cmp.Diff(failed, slices.Sorted(maps.Keys(many.Errs))); diff != "" || !errors.Is(err, broken) {
-				t.Error(diff, err)
+			if d := diff.Of(failed, slices.Sorted(maps.Keys(many.Errs))); d != "" || !errors.Is(err, broken) {
+				t.Error(d, err)
 			}
 		} else if err != nil || failed != nil {
 			t.Errorf("got error %v", err)
@@ -67,8 +67,8 @@ func getMany(t *testing.T, rdb redis.UniversalClient) {
 	check([]int{1, 2, 500, 3, 4}, []int{1, 2, 3, 4}) // 500 is remembered as absent
 	check([]int{1, 5, 2000}, []int{1, 5}, 2000)
 	check(nil, []int{})
-	if diff := cmp.Diff([][]int{{1, 2, 3}, {4, 500}, {5, 2000}}, calls); diff != "" {
-		t.Error(diff)
+	if d := diff.Of([][]int{{1, 2, 3}, {4, 500}, {5, 2000}}, calls); d != "" {
+		t.Error(d)
 	}
 	if u, err := c.Get(ctx, 5); u.Version != 5 || err != nil || len(calls) != 3 {
 		t.Errorf("5 was not stored: %+v, %v", u, err)
@@ -93,8 +93,8 @@ func setMany(t *testing.T, rdb redis.UniversalClient) {
 		t.Fatal(err)
 	}
 	got, err := c.GetMany(t.Context(), slices.Collect(maps.Keys(want)))
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Error(diff, err)
+	if d := diff.Of(want, got); d != "" || err != nil {
+		t.Error(d, err)
 	}
 	if err := c.Delete(t.Context(), slices.Collect(maps.Keys(want))...); err != nil {
 		t.Fatal(err)
@@ -169,8 +169,8 @@ func crossing(t *testing.T, rdb redis.UniversalClient, o cacheaside.Options, tak
 		})
 	}
 	wg.Wait()
-	if diff := cmp.Diff(map[int]int{1: 1, 2: 1, 3: 1}, loaded); diff != "" {
-		t.Error(diff)
+	if d := diff.Of(map[int]int{1: 1, 2: 1, 3: 1}, loaded); d != "" {
+		t.Error(d)
 	}
 }
 

@@ -8,11 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/internal/testkit/diff"
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
@@ -73,8 +73,8 @@ func TestReport(t *testing.T) {
 			{Route: "GET /public/{page}", Requests: 34, Shared: 33},
 			{Route: "GET /varies", Requests: 30, Shared: 11}, // a request that waits in vain stores nothing
 		}
-		if diff := cmp.Diff(want, c.Report()); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
+		if d := diff.Of(want, c.Report()); d != "" {
+			t.Errorf("%s", d)
 		}
 		if n := events.Count(mayfly.KindWarning, mayfly.OutcomeFailed); n != 27 {
 			t.Errorf("%d warnings", n)

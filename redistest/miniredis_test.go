@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly/internal/testkit/diff"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -187,8 +187,8 @@ func TestDirectAccessIsMiniredis(t *testing.T) {
 		return out
 	}
 	want, got := script(miniredis.RunT(t)), script(redistest.RunT(t))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+	if d := diff.Of(want, got); d != "" {
+		t.Error(d)
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly/internal/testkit/diff"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -240,8 +240,8 @@ func TestLog(t *testing.T) {
 		`get ""`,
 		`echo ` + strings.Repeat("x", 1024) + `...(2000 bytes)`,
 	}
-	if diff := cmp.Diff(want, srv.Log()); diff != "" {
-		t.Error(diff)
+	if d := diff.Of(want, srv.Log()); d != "" {
+		t.Error(d)
 	}
 	srv.ClearLog()
 	if got := srv.Log(); got != nil {

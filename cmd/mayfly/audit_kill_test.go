@@ -15,7 +15,13 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
-func TestMain(m *testing.M) { os.Exit(processes.Main(m)) }
+func TestMain(m *testing.M) {
+	state := filepath.Join(os.TempDir(), fmt.Sprintf("mayfly-test-%d", os.Getpid())) // not where the user's own demo keeps its data
+	os.Setenv("XDG_STATE_HOME", state)
+	code := processes.Main(m)
+	os.RemoveAll(state)
+	os.Exit(code)
+}
 
 func init() {
 	processes.Roles["auditor"] = func() int {

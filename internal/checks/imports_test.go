@@ -101,6 +101,7 @@ var rooms = map[string]room{
 		"redis/engine redis/journal redis/replica redis/server prometheus go-redis"},
 
 	// Tests only: nothing but tests may import them.
+	"testkit/diff":      {},
 	"testkit/effort":    {},
 	"testkit/expect":    {may: "(root)"},
 	"testkit/foreign":   {},

@@ -3,9 +3,8 @@ package rfc9111_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/mayflycache/mayfly/internal/rfc9111"
+	"github.com/mayflycache/mayfly/internal/testkit/diff"
 )
 
 type directives = rfc9111.Directives
@@ -55,8 +54,8 @@ func TestParseCacheControlOfResponses(t *testing.T) {
 		{"RFC 5861", []string{"Cache-Control: stale-while-revalidate=30, stale-if-error=60"},
 			directives{StaleWhileRevalidate: given(30), StaleIfError: given(60)}},
 	} {
-		if diff := cmp.Diff(x.want, rfc9111.ParseCacheControl(header(x.lines...))); diff != "" {
-			t.Errorf("%s: %q (-want +got):\n%s", x.name, x.lines, diff)
+		if d := diff.Of(x.want, rfc9111.ParseCacheControl(header(x.lines...))); d != "" {
+			t.Errorf("%s: %q%s", x.name, x.lines, d)
 		}
 	}
 }
@@ -74,8 +73,8 @@ func TestParseCacheControlOfRequests(t *testing.T) {
 		{"flags", "Cache-Control: no-cache, no-store, only-if-cached", directives{NoCache: true, NoStore: true, OnlyIfCached: true}},
 		{"Pragma is of the past (5.4)", "Pragma: no-cache", directives{}},
 	} {
-		if diff := cmp.Diff(x.want, rfc9111.ParseCacheControl(header(x.line))); diff != "" {
-			t.Errorf("%s: %q (-want +got):\n%s", x.name, x.line, diff)
+		if d := diff.Of(x.want, rfc9111.ParseCacheControl(header(x.line))); d != "" {
+			t.Errorf("%s: %q%s", x.name, x.line, d)
 		}
 	}
 }

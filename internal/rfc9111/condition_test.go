@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/mayflycache/mayfly/internal/rfc9111"
+	"github.com/mayflycache/mayfly/internal/testkit/diff"
 )
 
 // What a cache answers to a condition: RFC 9111, section 4.3.2; RFC 9110, section 13.
@@ -75,8 +74,8 @@ func TestStripBody(t *testing.T) {
 	want := header("Date: d", `ETag: "a"`, "Last-Modified: l", "Expires: e", "Cache-Control: c", "Vary: v", "Content-Location: /l", "Set-Cookie: a=b",
 		"Content-Security-Policy: p", "X: y")
 	rfc9111.StripBody(stored)
-	if diff := cmp.Diff(want, stored); diff != "" {
-		t.Error(diff)
+	if d := diff.Of(want, stored); d != "" {
+		t.Error(d)
 	}
 }
 
@@ -95,8 +94,8 @@ func TestAskValid(t *testing.T) {
 	} {
 		r := header(x.request...)
 		ok := rfc9111.AskValid(r, header(x.stored...))
-		if diff := cmp.Diff(header(x.want...), r); diff != "" || ok != x.ok {
-			t.Errorf("%s: %v\n%s", x.name, ok, diff)
+		if d := diff.Of(header(x.want...), r); d != "" || ok != x.ok {
+			t.Errorf("%s: %v\n%s", x.name, ok, d)
 		}
 	}
 }

@@ -3,9 +3,8 @@ package rfc9111_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/mayflycache/mayfly/internal/rfc9111"
+	"github.com/mayflycache/mayfly/internal/testkit/diff"
 )
 
 // RFC 9875.
@@ -20,11 +19,11 @@ func TestGroups(t *testing.T) {
 		``:                 nil,
 		`"\"quoted\", \\"`: {`group http://h "quoted", \`},
 	} {
-		if diff := cmp.Diff(want, rfc9111.Groups("http://h/a/b?c", header("Cache-Groups: "+field))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", field, diff)
+		if d := diff.Of(want, rfc9111.Groups("http://h/a/b?c", header("Cache-Groups: "+field))); d != "" {
+			t.Errorf("%s%s", field, d)
 		}
-		if diff := cmp.Diff(want, rfc9111.InvalidatedGroups("http://h/", "POST", header("Cache-Group-Invalidation: "+field))); diff != "" {
-			t.Errorf("voided by %s (-want +got):\n%s", field, diff)
+		if d := diff.Of(want, rfc9111.InvalidatedGroups("http://h/", "POST", header("Cache-Group-Invalidation: "+field))); d != "" {
+			t.Errorf("voided by %s%s", field, d)
 		}
 	}
 	if got := rfc9111.InvalidatedGroups("http://h/", "GET", header(`Cache-Group-Invalidation: "a"`)); got != nil {

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/mayflycache/mayfly/internal/testkit/diff"
 )
 
 // RFC 9111, section 3.1.
@@ -18,11 +18,11 @@ func TestStored(t *testing.T) {
 	want := header("Date: d", "Test-Header: t", "X-Test-Header: x", "Content-Foo: f", "Content-Length: 5", "Content-Range: r", "Clear-Site-Data: cache",
 		"Strict-Transport-Security: s", "WWW-Authenticate: w", "Cache-Status: up; hit", "CDN-Cache-Control: foo", "Cache-Control: max-age=60")
 	want["x-raw"] = []string{"1"}
-	if diff := cmp.Diff(want, rules.Stored(response, now)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	if d := diff.Of(want, rules.Stored(response, now)); d != "" {
+		t.Errorf("%s", d)
 	}
-	if diff := cmp.Diff(before, response); diff != "" {
-		t.Errorf("the response changed: %s", diff)
+	if d := diff.Of(before, response); d != "" {
+		t.Errorf("the response changed: %s", d)
 	}
 
 	for _, x := range []struct {
@@ -38,8 +38,8 @@ func TestStored(t *testing.T) {
 		{"what a targeted field lists", []string{"Date: d", `CDN-Cache-Control: private="a"`, "A: 1", "B: 1", `Cache-Control: private="b"`},
 			[]string{"Date: d", `CDN-Cache-Control: private="a"`, "B: 1", `Cache-Control: private="b"`}},
 	} {
-		if diff := cmp.Diff(header(x.want...), rules.Stored(header(x.got...), now)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", x.name, diff)
+		if d := diff.Of(header(x.want...), rules.Stored(header(x.got...), now)); d != "" {
+			t.Errorf("%s%s", x.name, d)
 		}
 	}
 }

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/mayflycache/mayfly/internal/rfc9111"
+	"github.com/mayflycache/mayfly/internal/testkit/diff"
 )
 
 // get is a request as a server reads it; nil if it does not.
@@ -205,8 +204,8 @@ func FuzzKey(f *testing.F) {
 		if !ok || !also || one != other {
 			return
 		}
-		if diff := cmp.Diff(seen(a), seen(b)); diff != "" {
-			t.Errorf("%q of %q and %q of %q meet in %q:\n%s", targetA, hostA, targetB, hostB, one, diff)
+		if d := diff.Of(seen(a), seen(b)); d != "" {
+			t.Errorf("%q of %q and %q of %q meet in %q:\n%s", targetA, hostA, targetB, hostB, one, d)
 		}
 	})
 }
@@ -260,8 +259,8 @@ func TestInvalidated(t *testing.T) {
 	} {
 		r := get("/dir/a?q", "h")
 		r.Method = x.method
-		if diff := cmp.Diff(x.want, rfc9111.Keys{}.Invalidated(r, x.status, header(x.response...))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", x.name, diff)
+		if d := diff.Of(x.want, rfc9111.Keys{}.Invalidated(r, x.status, header(x.response...))); d != "" {
+			t.Errorf("%s%s", x.name, d)
 		}
 	}
 

@@ -4,9 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/mayflycache/mayfly/internal/rfc9111"
+	"github.com/mayflycache/mayfly/internal/testkit/diff"
 )
 
 // RFC 9111, sections 3.2 and 4.3.4.
@@ -18,11 +17,11 @@ func TestUpdate(t *testing.T) {
 		"Content-Type: text/html", "Y: 3", "Z: 4", "Connection: close", "Transfer-Encoding: chunked", "Proxy-Foo: 1"))
 	want := header("Date: "+at(0), `ETag: "a"`, "Cache-Control: max-age=3600", "Content-Length: 10", "Content-Encoding: gzip", "Content-Range: r",
 		"Content-Type: text/html", "X: 1", "Y: 3", "Z: 4")
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	if d := diff.Of(want, got); d != "" {
+		t.Errorf("%s", d)
 	}
-	if diff := cmp.Diff(before, stored); diff != "" {
-		t.Errorf("the stored header changed: %s", diff)
+	if d := diff.Of(before, stored); d != "" {
+		t.Errorf("the stored header changed: %s", d)
 	}
 
 	// A 304 makes an answer of an hour ago new: neither its Date nor its Age counts, although a handler's 304 has none of its own.

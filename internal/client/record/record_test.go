@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/mayflycache/mayfly/internal/client/record"
+	"github.com/mayflycache/mayfly/internal/testkit/diff"
 )
 
 var header = record.Header{
@@ -41,12 +40,12 @@ func TestAValueComesBack(t *testing.T) {
 func TestTheBytesAreThese(t *testing.T) {
 	want := "\xc1mfy\x02\x01\x02\x00\x00\x00\x00\x33" + "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c" +
 		"\x36\xa1\xa2\x43" + "\x00\x00\x05\xdc" + "\x00\x00\x00\x36\xee\x80" + "\x00\x00\x00\x01\x5f\x90" + "\x01\x98\x26\xf1\x3a\x7b" + "x"
-	if diff := cmp.Diff([]byte(want), value(header, "x")); diff != "" {
-		t.Error(diff)
+	if d := diff.Of([]byte(want), value(header, "x")); d != "" {
+		t.Error(d)
 	}
 	want = "\xc1mfy\x01\x02\x00\x00\x00\x00\x00\x18\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c"
-	if diff := cmp.Diff([]byte(want), record.AppendLease(nil, header.ID)); diff != "" {
-		t.Error(diff)
+	if d := diff.Of([]byte(want), record.AppendLease(nil, header.ID)); d != "" {
+		t.Error(d)
 	}
 }
 
@@ -88,8 +87,8 @@ func TestASession(t *testing.T) {
 	record.Seal(rec)
 	want := "\xc1mfy\x01\x04\x00\x00\x00\x00\x00\x23" + "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c" +
 		"\x36\xa1\xa2\x43" + "\x00\x00\x00\x00\x00\x00" + "x"
-	if diff := cmp.Diff([]byte(want), rec); diff != "" {
-		t.Error(diff)
+	if d := diff.Of([]byte(want), rec); d != "" {
+		t.Error(d)
 	}
 	copy(rec[record.EndAt:], "\x01\x02\x03\x04\x05\x06") // what a script does
 	k, h, body := record.Parse(rec)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/mayflycache/mayfly/internal/testkit/diff"
 )
 
 // section returns one section of INFO as its lines.
@@ -83,8 +83,8 @@ func TestInfoHasRedisFields(t *testing.T) {
 	}
 	got, gotForms := fields(newStage(Options{}).do("", "INFO"))
 	want, wantForms := fields(r.do("", "INFO"))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+	if d := diff.Of(want, got); d != "" {
+		t.Error(d)
 	}
 	for _, name := range []string{"used_memory_human", "used_memory_peak_perc", "uptime_in_days", "expired_stale_perc", "mem_fragmentation_ratio", "rdb_last_bgsave_status"} {
 		if g, w := strings.TrimRight(gotForms[name], "BKMG"), strings.TrimRight(wantForms[name], "BKMG"); g != w || g == "" {

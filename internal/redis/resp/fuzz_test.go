@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/mayflycache/mayfly/internal/redis/resp"
+	"github.com/mayflycache/mayfly/internal/testkit/diff"
 )
 
 // However a stream is cut into pieces, the parser returns the same commands and the same error.
@@ -42,8 +41,8 @@ func FuzzReader(f *testing.F) {
 				return
 			}
 			again, err := resp.NewReader(bytes.NewReader(encode(nil, v))).Read()
-			if err != nil || !cmp.Equal(again, v) {
-				t.Fatalf("%v: %s", err, cmp.Diff(v, again))
+			if d := diff.Of(v, again); d != "" || err != nil {
+				t.Fatalf("%v: %s", err, d)
 			}
 		}
 	})

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/mayflycache/mayfly/internal/redis/resp"
+	"github.com/mayflycache/mayfly/internal/testkit/diff"
 )
 
 func TestEveryFormOfReply(t *testing.T) {
@@ -35,8 +34,8 @@ func TestEveryFormOfReply(t *testing.T) {
 	} {
 		r := resp.NewReader(strings.NewReader(in))
 		got, err := r.Read()
-		if err != nil || !cmp.Equal(got, want) {
-			t.Errorf("%q: %v, %s", in, err, cmp.Diff(want, got))
+		if d := diff.Of(want, got); d != "" || err != nil {
+			t.Errorf("%q: %v, %s", in, err, d)
 		}
 		if _, err := r.Read(); err != io.EOF {
 			t.Errorf("%q: then %v, want the end", in, err)
