@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 func TestMain(m *testing.M) {
 	state := filepath.Join(os.TempDir(), fmt.Sprintf("mayfly-test-%d", os.Getpid())) // not where the user's own demo keeps its data
 	os.Setenv("XDG_STATE_HOME", state)
+	flag.Set("test.parallel", "4") // unless the command line says otherwise: parallel tests only wait
 	code := processes.Main(m)
 	os.RemoveAll(state)
 	os.Exit(code)
