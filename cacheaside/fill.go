@@ -17,12 +17,14 @@ func (c *Cache[K, V]) store(ctx context.Context, ls []*loading[K, V], got []load
 	encoded, wrong := make([]lease.Fill, len(ls)), make([]error, len(ls))
 	kept := make([]bool, len(ls))
 	ready := false
+	var unstored lease.Ending // nobody is to wait for a lease that is not filled
 	defer func() {
 		for i, l := range ls {
 			if l.land(&got[i], kept[i]); !ready { // the codec has called runtime.Goexit
-				claims[i].Release(ctx)
+				unstored = append(unstored, claims[i].Released()...)
 			}
 		}
+		c.end(ctx, unstored)
 	}()
 	for i, l := range ls {
 		encoded[i], wrong[i] = l.toStore(ctx, &got[i], claims[i])
@@ -35,46 +37,65 @@ func (c *Cache[K, V]) store(ctx context.Context, ls []*loading[K, V], got []load
 	}
 	patience := time.AfterFunc(max(c.opt.RedisTimeout-ls[0].spent, 0), land)
 	defer patience.Stop()
-	var fills []lease.Fill
-	var of []int // ls
-	var bad []int
-	for i, l := range ls {
-		switch {
-		case wrong[i] != nil:
-			c.tell(ctx, mayfly.Event{Kind: mayfly.KindFill, Outcome: mayfly.OutcomeFailed, Key: l.full, Err: wrong[i]})
-			claims[i].Release(ctx)
-		case encoded[i].Value != nil:
-			l.flight.Stores()
-			fills, of = append(fills, encoded[i]), append(of, i)
-		case got[i].err == nil || errors.Is(got[i].err, mayfly.ErrNotFound):
-			l.forgetValue(ctx, claims[i])
-		default:
-			bad = append(bad, i)
-		}
-	}
-	c.giveUpSome(ctx, ls, got, claims, bad)
+	s := c.sortOut(ctx, ls, got, claims, encoded, wrong)
 	begun := time.Now()
-	for i, filled := range c.fill(ctx, fills) {
-		key := fills[i].Claim.Key()
-		kept[of[i]] = filled.Stored && filled.Err == nil
+	filled := c.guard.FillMany(ctx, s.fills) // values first: they serve everybody
+	c.forgetValues(ctx, s.gone)
+	c.end(ctx, s.ends)
+	c.failedSome(ctx, ls, got, claims, s.running)
+	c.fillAgain(ctx, s.fills, filled)
+	for n, f := range filled {
+		fill := s.fills[n]
+		key := fill.Claim.Key()
+		kept[s.of[n]] = f.Stored && f.Err == nil
 		c.local.Changed(ctx, key)
-		e := mayfly.Event{Kind: mayfly.KindFill, Key: key, N: len(fills[i].Value), Err: filled.Err}
-		if filled.Err == nil && !filled.Stored {
+		e := mayfly.Event{Kind: mayfly.KindFill, Key: key, N: len(fill.Value), Err: f.Err}
+		if f.Err == nil && !f.Stored {
 			e.Outcome = mayfly.OutcomeRefused
 		}
 		c.tell.Done(ctx, e, begun)
-		if filled.Err != nil { // whatever became of it, nobody is to wait for our lease
-			last, cancel := c.works.Last(ctx)
-			fills[i].Claim.Release(last)
-			cancel()
+		if f.Err != nil {
+			unstored = append(unstored, fill.Claim.Released()...)
 		}
 	}
 }
 
-// fill stores fills. If Redis stalls for a moment, it tries again while the claims live; otherwise the next caller would load again
-// what is already here.
-func (c *Cache[K, V]) fill(ctx context.Context, fills []lease.Fill) []lease.Filled {
-	filled := c.guard.FillMany(ctx, fills)
+// sorted is what becomes of loads: each kind is sent in one trip per server.
+type sorted struct {
+	fills   []lease.Fill
+	of      []int        // the loads of fills
+	gone    []string     // what is stored, but has gone from the origin or must not be kept
+	ends    lease.Ending // of claims that are not filled
+	running []int        // loads that failed, but still run
+}
+
+func (c *Cache[K, V]) sortOut(ctx context.Context, ls []*loading[K, V], got []loaded[V], claims []*lease.Claim, encoded []lease.Fill, wrong []error) (s sorted) {
+	for i, l := range ls {
+		err := got[i].err
+		none := err == nil || errors.Is(err, mayfly.ErrNotFound)
+		switch {
+		case wrong[i] != nil:
+			c.tell(ctx, mayfly.Event{Kind: mayfly.KindFill, Outcome: mayfly.OutcomeFailed, Key: l.full, Err: wrong[i]})
+			s.ends = append(s.ends, claims[i].Released()...)
+		case encoded[i].Value != nil:
+			l.flight.Stores()
+			s.fills, s.of = append(s.fills, encoded[i]), append(s.of, i)
+		case none && l.comparable():
+			s.gone = append(s.gone, l.full)
+		case none:
+			s.ends = append(s.ends, claims[i].Released()...)
+		case got[i].runs == nil:
+			s.ends = append(s.ends, c.ending(claims[i], err)...)
+		default:
+			s.running = append(s.running, i)
+		}
+	}
+	return s
+}
+
+// fillAgain repeats fills that got no answer while their claims live: Redis may stall for a moment, and otherwise the next caller would load
+// again what is already here.
+func (c *Cache[K, V]) fillAgain(ctx context.Context, fills []lease.Fill, filled []lease.Filled) {
 	for begun := time.Now(); time.Since(begun) < lease.TTL; {
 		var again []lease.Fill
 		var of []int
@@ -89,20 +110,19 @@ func (c *Cache[K, V]) fill(ctx context.Context, fills []lease.Fill) []lease.Fill
 		select {
 		case <-time.After(fillPause):
 		case <-c.works.Closing():
-			return filled
+			return
 		}
 		for n, f := range c.guard.FillMany(ctx, again) {
 			filled[of[n]] = f
 		}
 	}
-	return filled
 }
 
 // fillPause is the time between two attempts to store.
 const fillPause = lease.TTL / 10
 
-// giveUpSome ends the claims of failed loads, in groups with the same error, as a query usually fails for all its keys.
-func (c *Cache[K, V]) giveUpSome(ctx context.Context, ls []*loading[K, V], got []loaded[V], claims []*lease.Claim, bad []int) {
+// failedSome deals with loads that failed but still run, in groups with the same error, as a query usually fails for all its keys.
+func (c *Cache[K, V]) failedSome(ctx context.Context, ls []*loading[K, V], got []loaded[V], claims []*lease.Claim, bad []int) {
 	for len(bad) > 0 {
 		first, others := &got[bad[0]], []int(nil)
 		var failed []*loading[K, V]
@@ -147,17 +167,17 @@ func (l *loading[K, V]) toStore(ctx context.Context, got *loaded[V], claim *leas
 	return lease.Fill{Claim: claim, Value: value, TTL: ttl + c.opt.window(), Ends: !c.ns.Plain}, err
 }
 
-// forgetValue ends the claim for a value that is not kept, or must not be.
-func (l *loading[K, V]) forgetValue(ctx context.Context, claim *lease.Claim) {
-	if !l.comparable() {
-		claim.Release(ctx)
+// forgetValues removes stored values that the origin no longer has, or that must not be kept.
+func (c *Cache[K, V]) forgetValues(ctx context.Context, fulls []string) {
+	if len(fulls) == 0 {
 		return
 	}
-	c := l.c
-	c.local.Forget(l.full)
-	err := c.guard.Delete(ctx, []string{l.full})[0]
-	c.local.Changed(ctx, l.full)
-	if err != nil { // the origin no longer has it: nor have we
-		c.deleteLater(ctx, err, l.full)
+	c.local.Forget(fulls...)
+	errs := c.guard.Delete(ctx, fulls)
+	c.local.Changed(ctx, fulls...)
+	for i, err := range errs {
+		if err != nil {
+			c.deleteLater(ctx, err, fulls[i])
+		}
 	}
 }

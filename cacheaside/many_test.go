@@ -244,7 +244,9 @@ func roundTrips(t *testing.T, rdb redis.UniversalClient) {
 		atLoad = count.n.Load()
 		found := map[int]user{}
 		for _, key := range keys {
-			found[key] = user{Version: key}
+			if key < 5000 || key%2 == 0 {
+				found[key] = user{Version: key}
+			}
 		}
 		return found, nil
 	}, cacheaside.Options{RedisTimeout: patient}))
@@ -255,7 +257,8 @@ func roundTrips(t *testing.T, rdb redis.UniversalClient) {
 		return keys
 	}
 	ctx := t.Context()
-	c.GetMany(ctx, span(1000)) // the servers have their script now
+	c.GetMany(ctx, span(1000)) // the servers have their scripts now
+	c.GetMany(ctx, span(6000))
 	for _, x := range []struct {
 		name        string
 		call        func() error
@@ -264,6 +267,7 @@ func roundTrips(t *testing.T, rdb redis.UniversalClient) {
 		{"a miss", func() error { _, err := c.Get(ctx, 1); return err }, 2, 3},
 		{"a hit", func() error { _, err := c.Get(ctx, 1); return err }, 0, 1},
 		{"100 misses", func() error { _, err := c.GetMany(ctx, span(100)); return err }, 2 * servers, 3 * servers},
+		{"100 misses, half of them absent", func() error { _, err := c.GetMany(ctx, span(5000)); return err }, 2 * servers, 4 * servers},
 		{"100 hits", func() error { _, err := c.GetMany(ctx, span(100)); return err }, 0, servers},
 		{"Lookup", func() error { _, _, err := c.Lookup(ctx, 1); return err }, 0, 1},
 		{"Set", func() error { return c.Set(ctx, 1, user{}) }, 0, 1},
@@ -364,4 +368,42 @@ func (b before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 		}
 		return next(ctx, cmds)
 	}
+}
+
+// What is not stored costs as few trips as what is: a list of values that must not be kept, and one of stored values that have gone.
+func TestWhatIsNotStoredCostsOneTrip(t *testing.T) {
+	inBubbles(t, func(t *testing.T, rdb *redis.Client) {
+		counting, count, _ := counted(t, rdb)
+		ns := namespace(t, counting)
+		there, kept := true, false
+		c := must[int, user](t)(cacheaside.NewBatchEntry(ns, func(_ context.Context, keys []int, _ map[int]cacheaside.Entry[user]) (map[int]cacheaside.Loaded[user], error) {
+			found := map[int]cacheaside.Loaded[user]{}
+			for _, key := range keys {
+				if there {
+					found[key] = cacheaside.Loaded[user]{Value: user{Version: key}, NoStore: !kept}
+				}
+			}
+			return found, nil
+		}, cacheaside.Options{RedisTimeout: patient, StaleIfError: time.Hour}))
+		var keys []int
+		for key := range 40 {
+			keys = append(keys, key)
+		}
+		call := func(what string, want int) {
+			t.Helper()
+			count.n.Store(0)
+			if got, err := c.GetMany(t.Context(), keys); len(got) != want || err != nil {
+				t.Errorf("%s: %d values, %v", what, len(got), err)
+			}
+			if n := count.n.Load(); n > 5 {
+				t.Errorf("%s: %d trips", what, n)
+			}
+		}
+		call("not to be kept", 40)
+		kept = true
+		call("kept", 40)
+		time.Sleep(ns.TTL + time.Minute)
+		there = false
+		call("gone", 0)
+	})
 }

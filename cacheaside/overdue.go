@@ -129,13 +129,27 @@ func (c *Cache[K, V]) failed(ctx context.Context, ls []*loading[K, V], claims []
 
 // giveUp ends the claims of a failed load that no longer runs.
 func (c *Cache[K, V]) giveUp(ctx context.Context, claims []*lease.Claim, err error) {
-	ctx, cancel := c.works.Last(ctx)
-	defer cancel()
+	var ends lease.Ending
+	for _, claim := range claims {
+		ends = append(ends, c.ending(claim, err)...)
+	}
+	c.end(ctx, ends)
+}
+
+// ending ends the claim of a load that failed with err. Waiters are told, unless the failure concerns only this process and its callers.
+func (c *Cache[K, V]) ending(claim *lease.Claim, err error) lease.Ending {
 	if errors.Is(err, mayfly.ErrClosed) || errors.Is(err, errAbandoned) || errors.Is(err, mayfly.ErrOverloaded) {
-		for _, claim := range claims {
-			claim.GiveUp(ctx, c.opt.RenewThrottle)
-		}
+		return claim.GivenUp(c.opt.RenewThrottle)
+	}
+	return claim.Failed(err.Error(), c.opt.RenewThrottle)
+}
+
+// end ends claims that were not filled, in one trip per server.
+func (c *Cache[K, V]) end(ctx context.Context, ends lease.Ending) {
+	if len(ends) == 0 {
 		return
 	}
-	c.guard.Fail(ctx, claims, err.Error(), c.opt.RenewThrottle)
+	ctx, cancel := c.works.Last(ctx)
+	defer cancel()
+	c.guard.End(ctx, ends)
 }

@@ -135,6 +135,7 @@ func (g *Guard) send(ctx context.Context, claims []*Claim) []Claimed {
 	}
 	var held []*Claim
 	var of []int
+	var vain Ending
 	for i, a := range answers {
 		if c := claims[i]; c.renew && a.Claim != nil && a.Err == nil {
 			beside := *c
@@ -146,13 +147,14 @@ func (g *Guard) send(ctx context.Context, claims []*Claim) []Claimed {
 		c := claims[of[n]]
 		switch {
 		case a.Claim == nil:
-			c.Release(ctx)
+			vain = append(vain, c.Released()...)
 			answers[of[n]] = a
 		default:
 			c.beside = a.Claim
 			answers[of[n]].Err = a.Err
 		}
 	}
+	g.End(ctx, vain)
 	return answers
 }
 
@@ -216,6 +218,7 @@ func take(ctx context.Context, node *nodes.Node, claims []*Claim, mine []int, an
 		}
 	}
 	lost := node.AskOnce(ctx, cmds...)
+	var vain []nodes.Call
 	for n, i := range mine {
 		c := claims[i]
 		answers[i] = c.answer(sets[n], lost)
@@ -226,8 +229,11 @@ func take(ctx context.Context, node *nodes.Node, claims []*Claim, mine []int, an
 		if err == nil && now.State == c.seen.State && string(now.Raw) == string(c.seen.Raw) {
 			continue
 		}
-		c.Release(ctx)
+		vain = append(vain, c.Released()...)
 		answers[i] = Claimed{Found: now, Err: err}
+	}
+	if len(vain) > 0 {
+		node.Run(ctx, vain...)
 	}
 }
 
@@ -286,38 +292,6 @@ func (c *Claim) Inherit(ctx context.Context) error {
 	if err == nil && mine {
 		c.lock, c.token, c.renew = c.key, token, false
 	}
-	return err
-}
-
-// Release gives up the claim, so that the next caller need not wait for it to expire.
-func (c *Claim) Release(ctx context.Context) error {
-	if c.beside != nil {
-		defer c.beside.Release(ctx)
-	}
-	_, err := c.guard.nodes.Run1(ctx, drop.Call([]string{c.lock}, c.token))
-	return err
-}
-
-// GiveUp gives up the claim as Rest does, and leaves a note for the waiters, so that they do not take the missing lease for
-// a Delete.
-func (c *Claim) GiveUp(ctx context.Context, rest time.Duration) error {
-	if c.renew {
-		return c.Rest(ctx, rest)
-	}
-	note := record.AppendFailure(nil, record.Failed{ID: c.id, GivenUp: true})
-	_, err := c.guard.nodes.Run1(ctx, swapCall(c.lock, c.token, len(c.token), note, Note))
-	return err
-}
-
-// Rest gives up a renewal and keeps others from trying for d.
-func (c *Claim) Rest(ctx context.Context, d time.Duration) error {
-	if !c.renew || d <= 0 {
-		return c.Release(ctx)
-	}
-	if c.beside != nil {
-		defer c.beside.Release(ctx)
-	}
-	_, err := c.guard.nodes.Run1(ctx, swapCall(c.lock, c.token, len(c.token), record.AppendTombstone(nil, c.id), d))
 	return err
 }
 

@@ -3,7 +3,6 @@ package lease
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/mayflycache/mayfly/internal/client/nodes"
 	"github.com/mayflycache/mayfly/internal/client/record"
@@ -12,26 +11,8 @@ import (
 // Note is how long the note of a failed load can be read: longer than the pause between two polls of a waiter.
 const Note = TTL
 
-// Fail ends claims whose load failed with why, in one trip per server, and leaves a note for the waiters. Renewals rest for a while
-// instead: the value that they would have replaced is still good.
-func (g *Guard) Fail(ctx context.Context, claims []*Claim, why string, rest time.Duration) {
-	var calls []nodes.Call
-	for _, c := range claims {
-		if c.renew {
-			c.Rest(ctx, rest)
-			continue
-		}
-		note := record.AppendFailure(nil, record.Failed{ID: c.id, Text: why})
-		calls = append(calls, swapCall(c.lock, c.token, len(c.token), note, Note))
-		if c.beside != nil {
-			c.beside.Release(ctx)
-		}
-	}
-	g.nodes.Run(ctx, calls...) // a lease that could not be ended expires
-}
-
 // Outlast keeps claims whose load has overrun its time but goes on, and tells the waiters why they need not wait any longer. Repeat it like
-// [Guard.KeepMany], until [Guard.Fail].
+// [Guard.KeepMany], until [Claim.Failed].
 func (g *Guard) Outlast(ctx context.Context, claims []*Claim, why string) {
 	var calls []nodes.Call
 	for _, c := range claims {

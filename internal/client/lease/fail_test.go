@@ -29,7 +29,7 @@ func aLoadThatFails(t *testing.T, rdb redis.UniversalClient, o lease.Options) {
 
 	first := claim(t, g, t.Name(), lease.Found{})
 	seen := theirs(t.Name())
-	g.Fail(ctx, []*lease.Claim{first}, "the database is down", time.Second)
+	g.End(ctx, first.Failed("the database is down", time.Second))
 	if stored := fill(t, o, first, "late"); stored {
 		t.Error("a load that failed is stored")
 	}
@@ -51,7 +51,7 @@ func aLoadThatFails(t *testing.T, rdb redis.UniversalClient, o lease.Options) {
 	}
 
 	third := claim(t, g, t.Name()+"3", lease.Found{})
-	g.Fail(ctx, []*lease.Claim{third}, "", time.Second)
+	g.End(ctx, third.Failed("", time.Second))
 	if f := look(t, g, t.Name()+"3"); !o.Plain && f.State != lease.Failed {
 		t.Errorf("%+v, want the note", f)
 	}
@@ -113,7 +113,7 @@ func aLoadThatOutlastsItsTime(t *testing.T, rdb redis.UniversalClient, o lease.O
 	if a := g.Outwait(ctx, short, lease.Want{Key: t.Name(), Seen: later.Found}, nil); a.Standing != lease.Late {
 		t.Errorf("a later caller that waits: %+v", a)
 	}
-	g.Fail(ctx, []*lease.Claim{c}, "too long", time.Second)
+	g.End(ctx, c.Failed("too long", time.Second))
 	claim(t, g, t.Name(), lease.Found{})
 
 	// A renewal rests, as its value is good.

@@ -86,7 +86,7 @@ func TestWaitsForManyLoads(t *testing.T) {
 					fill(t, o, claims[key], "v")
 				}
 				g.Delete(t.Context(), []string{"deleted"})
-				g.Fail(t.Context(), []*lease.Claim{claims["failed"]}, "down", 0)
+				g.End(t.Context(), claims["failed"].Failed("down", 0))
 				claims["given up"].GiveUp(t.Context(), 0)
 			})
 			begun, rounds := time.Now(), 0
