@@ -14,7 +14,7 @@
 //     [mayfly.ErrFailedElsewhere].
 //   - After Delete returned nil, no value loaded before is stored, and no call that begins later returns one, in any
 //     process, except local copies until Redis announces the change. There are two exceptions, both bounded by the TTL: a
-//     Redis failover that loses the deletion, and a loader that reads a lagging database replica (see [Options.Hold]).
+//     Redis failover that loses the deletion, and a loader that reads a lagging database replica ([Options.Hold] helps unless Redis evicts).
 //     However often a key is deleted, a call waits for at most the load that runs in its own process and one more, and for loads of
 //     other live processes [Options].LoadTimeout, and up to half a second until it knows that they are alive.
 //   - A Set or Delete that returned nil leaves nothing behind that could still take effect. One that returned an error may

@@ -13,7 +13,8 @@ import (
 // Options adjust a cache. The zero value of every field is a default that works.
 type Options struct {
 	// MissTTL is how long the cache remembers that the origin does not have a key, with the namespace's jitter. Zero remembers nothing:
-	// each Get asks the origin again.
+	// each Get asks the origin again, and processes that want the same key do so one after the other. Give it a second or more where many
+	// ask for what does not exist.
 	MissTTL time.Duration
 
 	// NotFound reports whether an error of the loader means that the origin does not have the key, as in
@@ -27,7 +28,8 @@ type Options struct {
 
 	// Hold is how long after a Delete loaded values are not stored. If the loader reads a database replica, make it longer
 	// than the replica lags. A later Delete with less Hold does not shorten it, nor does Clear, but a Delete or Clear of a cache without
-	// Hold ends it, and so does a DEL by another program: give all processes with one prefix the same Hold. Zero stores at once.
+	// Hold ends it, and so do a Set, a DEL by another program and a Redis that evicts: give all processes with one prefix the same Hold, and
+	// the Redis noeviction, or much more memory than is written within Hold. Zero stores at once.
 	Hold time.Duration
 
 	// Compress is the size in bytes from which values are compressed (s2), if that saves at least a tenth. Zero compresses

@@ -38,7 +38,7 @@ func (c *Cache[K, V]) SetFor(ctx context.Context, key K, v V, ttl time.Duration)
 
 // SetMany stores values as Set does, in one trip per server. If some keys failed, the others are stored, and the error is a
 // [*ManyError] that says which. If a key or a value cannot be encoded, nothing is stored. RedisTimeout is for all of them, and if it ends
-// first all count as failed, and are deleted: store thousands by one call, not hundreds of thousands.
+// first all count as failed, and are deleted: store thousands by one call, not tens of thousands.
 func (c *Cache[K, V]) SetMany(ctx context.Context, values map[K]V) error {
 	return c.set(ctx, values, c.ns.TTL)
 }
@@ -68,7 +68,7 @@ func (c *Cache[K, V]) set(ctx context.Context, values map[K]V, each time.Duratio
 // repeated: a deletion that the network delivers late costs a load.
 //
 // If a key cannot be encoded, or the cache is closed, no key is deleted or remembered, and the error says so. RedisTimeout is for all keys
-// of one call: give it thousands, not hundreds of thousands.
+// of one call: give it thousands, not tens of thousands.
 func (c *Cache[K, V]) Delete(ctx context.Context, keys ...K) error {
 	fulls := make([]string, len(keys))
 	for i, key := range keys {
