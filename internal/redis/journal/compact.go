@@ -167,8 +167,8 @@ func (j *Journal) drop() {
 		return
 	}
 	j.pending = j.pending[j.nextAt-j.wrote:]
-	j.wrote, j.synced = j.nextAt, j.nextAt
-	j.safe.Store(max(j.safe.Load(), j.nextAt))
+	j.wrote = j.nextAt
+	j.secured(j.nextAt)
 	j.advance()
 	if j.cause != nil {
 		j.mend()

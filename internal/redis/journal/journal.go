@@ -74,7 +74,7 @@ type Journal struct {
 	clock  func() int64
 
 	appended atomic.Int64 // bytes recorded since it was opened: the position
-	safe     atomic.Int64 // up to this position bytes are as safe as the policy demands
+	safe     atomic.Int64 // up to this position bytes are on the disk, or need not be
 	held     atomic.Bool  // the disk is behind: Await waits
 	always   atomic.Bool
 	broken   atomic.Pointer[string] // why writes are refused, in Redis's words; nil: they are accepted
@@ -86,7 +86,6 @@ type Journal struct {
 	spare     []byte
 	writing   bool  // the writer is writing what it took
 	wrote     int64 // position up to which bytes are written
-	synced    int64
 	syncing   bool
 	due       bool // a sync is overdue
 	timer     *time.Timer
@@ -218,8 +217,7 @@ func (j *Journal) write() {
 	case err != nil:
 		j.fail(err)
 	case synced:
-		j.synced = j.wrote
-		j.safe.Store(j.wrote)
+		j.secured(j.wrote)
 	default:
 		j.arm()
 	}
@@ -246,7 +244,8 @@ func (j *Journal) turn() {
 		j.fail(syncError{err})
 		return
 	}
-	j.synced = max(j.synced, j.wrote)
+	// With the policy no, nobody relies on what was written so far.
+	j.secured(j.wrote)
 	if j.wrote >= j.nextAt { // otherwise another compaction has begun meanwhile
 		j.advance()
 	}
@@ -272,7 +271,7 @@ func (j *Journal) release() {
 
 // arm makes sure of a sync within a second; j.mu is held.
 func (j *Journal) arm() {
-	if j.policy != "everysec" || j.timer != nil || j.synced >= j.wrote || j.closed {
+	if j.policy != "everysec" || j.timer != nil || j.safe.Load() >= j.wrote || j.closed {
 		return
 	}
 	j.goroutine.Add(1)
@@ -292,7 +291,7 @@ func (j *Journal) arm() {
 
 // sync makes everything written safe; j.mu is held, but released meanwhile.
 func (j *Journal) sync() {
-	if j.synced >= j.wrote || j.unsure {
+	if j.safe.Load() >= j.wrote || j.unsure {
 		return
 	}
 	file, upTo := j.file, j.wrote
@@ -304,8 +303,7 @@ func (j *Journal) sync() {
 	if err != nil && !errors.Is(err, os.ErrClosed) {
 		j.fail(syncError{err})
 	} else {
-		j.synced = max(j.synced, upTo)
-		j.safe.Store(j.synced)
+		j.secured(upTo)
 	}
 	if j.due {
 		j.due = false
@@ -315,12 +313,15 @@ func (j *Journal) sync() {
 	j.changed.Broadcast()
 }
 
+// secured records that replies about writes up to a position need not wait; j.mu is held.
+func (j *Journal) secured(upTo int64) { j.safe.Store(max(j.safe.Load(), upTo)) }
+
 // SetFsync changes the policy, which must be one of Policies.
 func (j *Journal) SetFsync(policy string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.policy = policy
-	for policy == "always" && j.syncing {
+	for policy == "always" && (j.syncing || j.writing) { // what is being written began under the old policy
 		j.changed.Wait()
 	}
 	if policy == "always" {

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/mayflycache/mayfly/internal/redis/engine"
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
@@ -315,13 +313,15 @@ func TestOneProcessAtATime(t *testing.T) {
 
 func TestWhatCannotBeOpened(t *testing.T) {
 	unnamed := t.TempDir()
-	newRig(t, Options{Dir: unnamed}, start).close()
+	r := newRig(t, Options{Dir: unnamed}, start)
+	r.play("SET", "a", "1")
+	r.close()
 	os.Remove(filepath.Join(unnamed, folder, manifestName))
 	old := t.TempDir()
 	os.WriteFile(filepath.Join(old, singleName), nil, 0o644)
 	missing := t.TempDir()
 	newRig(t, Options{Dir: missing}, start).close()
-	os.Remove(filepath.Join(missing, folder, baseName(1)))
+	os.Remove(filepath.Join(missing, folder, incrName(1)))
 	file := filepath.Join(t.TempDir(), "file")
 	os.WriteFile(file, nil, 0o644)
 	relative, unknown, stream := t.TempDir(), t.TempDir(), t.TempDir()
@@ -339,7 +339,7 @@ func TestWhatCannotBeOpened(t *testing.T) {
 		{Options{Dir: "x", Fsync: "often"}, `Options.Fsync must be one of always, everysec, no, got "often"`},
 		{Options{Dir: unnamed}, "appendonly.aof.manifest, at byte 0: it is missing"},
 		{Options{Dir: old}, "start a Redis 7"},
-		{Options{Dir: missing}, baseName(1)},
+		{Options{Dir: missing}, incrName(1)},
 		{Options{Dir: file}, "not a directory"},
 		{Options{Dir: relative}, "relative time to live"},
 		{Options{Dir: unknown}, `unknown command "FROB"`},
@@ -351,31 +351,21 @@ func TestWhatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// Writes are synced within a second, once, and nothing runs when nothing is written.
-func TestEverysec(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Dir: t.TempDir()}, start)
-		synced := func() int64 {
-			synctest.Wait()
-			r.j.mu.Lock()
-			defer r.j.mu.Unlock()
-			return r.j.synced
+// A crash while the journal was created leaves a directory that opens, at whichever step.
+func TestACrashWithinTheFirstOpening(t *testing.T) {
+	for _, left := range [][]string{{}, {incrName(1)}, {incrName(1), asidePrefix + manifestName}} {
+		dir := t.TempDir()
+		os.Mkdir(filepath.Join(dir, folder), 0o755)
+		for _, name := range left {
+			os.WriteFile(filepath.Join(dir, folder, name), nil, 0o644)
 		}
-		for range 3 {
-			before := synced()
-			r.play("SET", "a", "1")
-			if now := synced(); now != before {
-				t.Errorf("synced up to %d at once", now)
-			}
-			time.Sleep(syncEvery)
-			if now := synced(); now != r.j.Position() {
-				t.Errorf("synced up to %d of %d after a second", now, r.j.Position())
-			}
-		}
-		time.Sleep(1000 * time.Hour)
-		if r.j.timer != nil {
-			t.Error("a timer goes on")
+		r := newRig(t, Options{Dir: dir}, start)
+		r.play("SET", "a", "1")
+		r.close()
+		r = newRig(t, Options{Dir: dir}, start)
+		if got := r.play("GET", "a"); got != "$1\r\n1" {
+			t.Errorf("%q was there, then a is %q", left, got)
 		}
 		r.close()
-	})
+	}
 }

@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/mayflycache/mayfly/internal/redis/engine"
-	"github.com/mayflycache/mayfly/internal/redis/rdb"
 )
 
 // Report is what Open found.
@@ -162,7 +161,8 @@ func cut(path string, at int64) error {
 	return errors.Join(f.Truncate(at), f.Sync(), f.Close())
 }
 
-// mustBeNew refuses a directory with data that no manifest names: a new journal would hide them.
+// mustBeNew refuses a directory with data that no manifest names: a new journal would hide them. Files without data may be left by a crash
+// while the journal was created.
 func (j *Journal) mustBeNew(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, singleName)); err == nil {
 		return fmt.Errorf("journal: %s is the file of a Redis before 7: start a Redis 7 or later on the directory once, to convert it to a folder",
@@ -173,7 +173,11 @@ func (j *Journal) mustBeNew(dir string) error {
 		return fmt.Errorf("journal: %w", err)
 	}
 	for _, entry := range entries {
-		if numbered.MatchString(entry.Name()) {
+		info, err := entry.Info()
+		if err != nil {
+			return fmt.Errorf("journal: %w", err)
+		}
+		if numbered.MatchString(entry.Name()) && info.Size() > 0 {
 			return &Damaged{filepath.Join(j.dir, manifestName), 0, fmt.Errorf("it is missing, but %s exists", entry.Name())}
 		}
 	}
@@ -206,18 +210,12 @@ func (j *Journal) mustNameAll() error {
 	return nil
 }
 
-// create makes the files of an empty journal.
+// create makes the files of an empty journal. Until there is a manifest it makes only an empty one, see mustBeNew.
 func (j *Journal) create() error {
-	b := rdb.AppendHeader(nil, rdb.Plain, "redis-ver", engine.Version, "redis-bits", "64")
-	var sum rdb.Sum
-	sum.Add(b)
-	if err := os.WriteFile(filepath.Join(j.dir, baseName(1)), rdb.AppendEnd(b, sum), 0o644); err != nil {
-		return fmt.Errorf("journal: Options.Dir: %w", err)
-	}
 	if err := os.WriteFile(filepath.Join(j.dir, incrName(1)), nil, 0o644); err != nil {
 		return fmt.Errorf("journal: Options.Dir: %w", err)
 	}
-	j.files = manifest{base: &part{baseName(1), 1, baseFile}, incrs: []part{{incrName(1), 1, incremental}}}
+	j.files = manifest{incrs: []part{{incrName(1), 1, incremental}}}
 	return j.name(j.files)
 }
 
