@@ -2,9 +2,11 @@ package journal
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mayflycache/mayfly/internal/redis/engine"
@@ -88,4 +90,57 @@ func opened(t *testing.T, dir string) (o opening) {
 		o.keys = e.Figures(start).Keys
 	}
 	return o
+}
+
+// What a crash leaves of a value is torn, whatever the value looks like.
+func TestATornValueThatLooksLikeCommands(t *testing.T) {
+	dir := t.TempDir()
+	r := newRig(t, Options{Dir: dir}, start)
+	r.play("SET", "a", "1")
+	r.written()
+	whole := r.j.Position()
+	file := r.file()
+	r.close()
+	begun, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"5000 bullets":      strings.Repeat("\n* a bullet", 5000),
+		"commands of users": "\n" + strings.Repeat("*1\r\n$4\r\nPING\r\n", 2),
+		"arrays":            strings.Repeat("\n*1\r\n$1\r\nx\r\n", 5000),
+		"zeros at the end":  "page" + strings.Repeat("\x00", 4096),
+	} {
+		torn := fmt.Sprintf("*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$%d\r\n%s", 1<<20, value)
+		if name == "zeros at the end" { // they begin within the value, and reach beyond it
+			torn = "*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$90\r\n" + value
+		}
+		os.WriteFile(file, append(slices.Clone(begun), torn...), 0o644)
+		r, err := tryRig(t, Options{Dir: dir}, start)
+		if err != nil {
+			t.Errorf("%s: %.200v", name, err)
+			continue
+		}
+		if r.report.CutAt != whole || r.play("DBSIZE") != ":1" {
+			t.Errorf("%s: %+v, %s keys", name, r.report, r.play("DBSIZE"))
+		}
+		r.close()
+	}
+}
+
+// A command may have more arguments than a client can send in one, such as what a script or SPOP removes.
+func TestAnEffectOfMillionsOfArguments(t *testing.T) {
+	dir := t.TempDir()
+	r := newRig(t, Options{Dir: dir, MinCompact: -1}, start)
+	words := make([]string, 1_100_000)
+	for i := range words {
+		words[i] = "v"
+	}
+	r.play(append([]string{"RPUSH", "l"}, words...)...)
+	r.close()
+	r = newRig(t, Options{Dir: dir, MinCompact: -1}, start)
+	defer r.close()
+	if n := r.play("LLEN", "l"); n != ":1100000" {
+		t.Errorf("%s elements", n)
+	}
 }

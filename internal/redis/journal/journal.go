@@ -225,15 +225,12 @@ func (j *Journal) write() {
 	j.changed.Broadcast()
 }
 
-// turn moves to the next file, once everything before it is written; j.mu is held, but released while syncing.
+// turn moves to the next file, once everything before it is written and synced; j.mu is held, but released while syncing.
 func (j *Journal) turn() {
-	old, sync := j.file, j.policy != "no"
+	old := j.file
 	j.writing = true
 	j.mu.Unlock()
-	var err error
-	if sync {
-		err = old.Sync()
-	}
+	err := old.Sync() // with any policy: a crash of the machine must not leave a gap before the next file
 	j.mu.Lock()
 	for j.syncing {
 		j.changed.Wait()
@@ -244,7 +241,6 @@ func (j *Journal) turn() {
 		j.fail(syncError{err})
 		return
 	}
-	// With the policy no, nobody relies on what was written so far.
 	j.secured(j.wrote)
 	if j.wrote >= j.nextAt { // otherwise another compaction has begun meanwhile
 		j.advance()

@@ -215,6 +215,11 @@ func (j *Journal) create() error {
 	if err := os.WriteFile(filepath.Join(j.dir, incrName(1)), nil, 0o644); err != nil {
 		return fmt.Errorf("journal: Options.Dir: %w", err)
 	}
+	above := filepath.Dir(j.dir)
+	syncDir(filepath.Dir(above)) // for above, if Open has just made it; it may belong to somebody else
+	if err := syncDir(above); err != nil {
+		return fmt.Errorf("journal: Options.Dir: %w", err)
+	}
 	j.files = manifest{incrs: []part{{incrName(1), 1, incremental}}}
 	return j.name(j.files)
 }

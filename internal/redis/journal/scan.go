@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/mayflycache/mayfly/internal/redis/engine"
 )
 
 // scanner reads commands from a file, strictly: only arrays of strings, and comment lines. It holds one command in memory.
@@ -26,7 +28,7 @@ var (
 
 const (
 	scanWindow = 256 << 10
-	maxArgs    = 1 << 20
+	maxArgs    = 1 << 30 // one effect may have more than a client's command
 	maxArg     = 512 << 20
 )
 
@@ -152,37 +154,48 @@ func parseNumber(b []byte, sigil byte, most int) (value, n int, err error) {
 }
 
 // isTorn reports whether the rest of the newest file, from the first unreadable command on, is what a crash leaves: the beginning of a
-// command, or nothing but zeros, which some file systems leave. If whole commands follow, the file is damaged in the middle, and those
-// commands may have been acknowledged.
+// command, and zeros, which some file systems leave. If whole commands follow, the file is damaged in the middle, and those
+// commands may have been acknowledged. A torn value may also contain what looks like commands: the search is for those of a journal, and is given up
+// after many that did not lead to the end.
 func isTorn(rest []byte, why error) bool {
-	if len(bytes.Trim(rest, "\x00")) == 0 {
+	begun := bytes.TrimRight(rest, "\x00")
+	if len(begun) == 0 {
 		return true
+	}
+	if len(begun) < len(rest) {
+		rest = begun
+		_, _, why = parseCommand(rest, nil)
 	}
 	if !errors.Is(why, errTorn) {
 		return false
 	}
-	const attempts = 1000
-	for at, tried := 0, 0; tried < attempts; tried++ {
+	for at, misled := 0, 0; misled < 1000; {
 		next := bytes.Index(rest[at+1:], []byte("\n*"))
 		if next < 0 {
 			return true
 		}
 		at += 1 + next
-		if commandsTo(rest[at+1:]) {
+		switch whole, ends := commandsTo(rest[at+1:]); {
+		case ends && whole > 0:
 			return false
+		case whole > 0:
+			misled++
 		}
 	}
-	return false
+	return true
 }
 
-// commandsTo reports whether b is one or more whole commands, up to its end or a torn one.
-func commandsTo(b []byte) bool {
-	var args [][]byte
-	for whole := 0; ; whole++ {
-		_, n, err := parseCommand(b, args[:0])
+// commandsTo returns how many whole commands b begins with, and whether it ends with them or within the next one.
+func commandsTo(b []byte) (whole int, ends bool) {
+	for {
+		args, n, err := parseCommand(b, nil)
 		if err != nil {
-			return whole > 0 && errors.Is(err, errTorn)
+			return whole, errors.Is(err, errTorn)
+		}
+		if len(args) > 0 && !(engine.IsEffect(args) && engine.Knows(args)) {
+			return whole, false
 		}
 		b = b[n:]
+		whole++
 	}
 }
