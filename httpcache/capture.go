@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -42,7 +43,7 @@ type capture struct {
 	// the handler's, the client gets that status, and no body.
 	decide func(status int, header http.Header) (do mode, instead int)
 
-	// drop is called when the body is no longer kept, with the reason: errTooLarge, errNoRoom or errHijacked.
+	// drop is called when the body is no longer kept, with the reason: errTooLarge, errNoRoom, errForbidden or errHijacked.
 	drop func(why error)
 
 	// yield is called when the handler of an attempt is about to wait for its client.
@@ -55,6 +56,7 @@ type capture struct {
 	mode     mode
 	left     bool // the handler has returned without an answer: later writes come from another handler
 	status   int
+	typed    bool // the client got a Content-Type or Content-Encoding that was not guessed
 	hidden   bool // the client gets another status and no body
 	body     []byte
 	length   int64 // as declared by the handler, or -1
@@ -76,12 +78,13 @@ func (c *Cache) newCapture(w http.ResponseWriter, r *http.Request, ctx context.C
 }
 
 var (
-	errTooLarge = errors.New("it is larger than what is stored")
-	errHijacked = errors.New("the handler took the connection")
-	errReturned = errors.New("httpcache: the handler has returned")
-	errLonger   = errors.New("the body is longer than its Content-Length")
-	errShorter  = errors.New("the body is shorter than its Content-Length")
-	errStopped  = errors.New("the handler was told to stop")
+	errTooLarge  = errors.New("it is larger than what is stored")
+	errForbidden = errors.New("a handler around the cache forbade it when the header was sent")
+	errHijacked  = errors.New("the handler took the connection")
+	errReturned  = errors.New("httpcache: the handler has returned")
+	errLonger    = errors.New("the body is longer than its Content-Length")
+	errShorter   = errors.New("the body is shorter than its Content-Length")
+	errStopped   = errors.New("the handler was told to stop")
 )
 
 // Header returns the handler's header.
@@ -112,7 +115,7 @@ func (c *capture) WriteHeader(status int) {
 		return
 	}
 	rfc9111.Frame(c.header)
-	c.status, c.length = status, -1
+	c.status, c.length, c.typed = status, -1, isTyped(c.header)
 	if n, err := strconv.ParseInt(c.header.Get("Content-Length"), 10, 64); err == nil && n >= 0 {
 		c.length = n
 		c.header["Content-Length"] = c.header["Content-Length"][:1] // several lengths would make the end of the message ambiguous
@@ -129,7 +132,30 @@ func (c *capture) WriteHeader(status int) {
 	if do == storing {
 		c.delivery = newDelivery(c.w)
 	}
-	c.w.WriteHeader(instead)
+	c.w.WriteHeader(instead) // writers around the cache may change the header now
+	c.typed = c.typed || isTyped(c.w.Header())
+	if do == storing && forbids(c.w.Header()) && !forbids(c.header) {
+		c.keepNoMore(errForbidden)
+	}
+}
+
+func isTyped(h http.Header) bool { return len(h["Content-Type"]) > 0 || len(h["Content-Encoding"]) > 0 }
+
+// forbids reports whether a header keeps a response from being stored for others.
+func forbids(h http.Header) bool {
+	cc := rfc9111.ParseCacheControl(h)
+	return cc.NoStore || cc.Private || slices.Contains(h["Vary"], "*")
+}
+
+// keepNoMore gives up a body that was to be stored. What was kept has gone to the client then, or cannot go, and the rest goes straight there, at
+// the client's pace.
+func (c *capture) keepNoMore(why error) error {
+	c.body, c.mode = nil, through
+	c.drop(why)
+	err := c.delivery.wait()
+	c.held.done()
+	c.held = nil
+	return err
 }
 
 // Write is called by the handler. While the answer is kept, Write never waits for the client.
@@ -160,12 +186,8 @@ func (c *capture) Write(b []byte) (int, error) {
 	if c.mode == swallow {
 		return len(b), nil
 	}
-	if why := c.keep(b); why != nil { // from here on the body goes straight to the client, at the client's pace
-		c.body, c.mode = nil, through
-		c.drop(why)
-		err := c.delivery.wait()
-		c.held.done()
-		if c.held = nil; err != nil {
+	if why := c.keep(b); why != nil {
+		if err := c.keepNoMore(why); err != nil {
 			return 0, err
 		}
 		return c.Write(b)

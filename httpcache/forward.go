@@ -355,7 +355,7 @@ func (r *response) complete(out *capture, rules rfc9111.Rules) {
 	if len(r.trailer) == 0 && announced == nil && r.status != http.StatusNoContent && !has("Content-Length") {
 		r.header = append(r.header, field{name: "Content-Length", values: []string{strconv.Itoa(len(r.body))}})
 	}
-	if len(r.body) > 0 && !has("Content-Type") && !has("Content-Encoding") {
+	if len(r.body) > 0 && !has("Content-Type") && !has("Content-Encoding") && !out.typed { // a handler around the cache may have said it
 		kind := field{name: "Content-Type"} // without a value: none is made up
 		if b := out.sniffed(); len(b) > 0 && out.header.Get("Transfer-Encoding") == "" {
 			kind.values = []string{http.DetectContentType(b)}

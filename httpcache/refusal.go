@@ -69,6 +69,8 @@ func (a *attempt) drop(why error) {
 		detail = "hijacked"
 	case errNoRoom:
 		detail = string(noRoom)
+	case errForbidden:
+		detail = "forbidden"
 	}
 	if a.give(a.out.status >= 500, detail); a.fill.wanted() && !a.exchange.s.pass {
 		a.tell(mayfly.KindFill, mayfly.OutcomeDropped, why)
