@@ -132,7 +132,7 @@ func parseNumber(b []byte, sigil byte, most int) (value, n int, err error) {
 	}
 	end := bytes.IndexByte(b[:min(len(b), 16)], '\r')
 	if end < 0 || end+1 == len(b) {
-		digits := b[min(1, len(b)):]
+		digits := b[min(1, len(b)):min(16, len(b))]
 		if end > 0 {
 			digits = b[1:end]
 		}
