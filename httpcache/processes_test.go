@@ -19,6 +19,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/processes"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
@@ -142,9 +143,10 @@ func TestAnEmptyRedisAndFourProcesses(t *testing.T) {
 		w.Header().Set("Cache-Control", "max-age=3600")
 		fmt.Fprint(w, r.URL.Query().Get("id"))
 	}))
-	for round := range 2 {
+	for round, tries := 0, 1; round < 2; tries++ {
 		calls.Store(0)
 		most.Store(0)
+		stalled := stalls()
 		var wg sync.WaitGroup
 		for i := range 2 * pages {
 			wg.Go(func() {
@@ -155,15 +157,42 @@ func TestAnEmptyRedisAndFourProcesses(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		t.Logf("%d requests for %d pages, %d at once", calls.Load(), pages, most.Load())
+		long := stalled()
+		t.Logf("%d requests for %d pages, %d at once; not run for %v", calls.Load(), pages, most.Load(), long)
+		rdb.FlushAll(t.Context())
+		if long > lease.Beat && tries < 8 {
+			t.Logf("not counted: the machine stood still for %v, and leases end after %v", long, lease.TTL)
+			continue
+		}
+		round++
 		if n := calls.Load(); n > pages*105/100 {
 			t.Errorf("round %d: the origin saw %d requests for %d pages", round, n, pages)
 		}
 		if n := most.Load(); n > 480 { // 400 a second, with the error of the first epochs' measurements
 			t.Errorf("round %d: the origin saw %d requests at once", round, n)
 		}
-		rdb.FlushAll(t.Context())
 	}
+}
+
+// stalls returns a function that returns for how long at most this process did not run in the meantime.
+func stalls() (longest func() time.Duration) {
+	end, found := make(chan struct{}), make(chan time.Duration)
+	go func() {
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		var most time.Duration
+		for last := time.Now(); ; {
+			select {
+			case <-tick.C:
+				most = max(most, time.Since(last))
+				last = time.Now()
+			case <-end:
+				found <- most
+				return
+			}
+		}
+	}()
+	return func() time.Duration { close(end); return <-found }
 }
 
 // A purge in one process takes effect in the other, even if that one has a copy in its memory.
