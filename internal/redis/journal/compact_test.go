@@ -186,3 +186,33 @@ func TestACrashBeforeTheOldFileIsComplete(t *testing.T) {
 		t.Errorf("a file after the torn one has data: %v", err)
 	}
 }
+
+// A crash after the first compaction has written its base, and before the manifest names it. A base that comes before the increments is another
+// matter: the manifest has lost it.
+func TestACrashBeforeTheFirstBaseIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	r := newRig(t, Options{Dir: dir, MinCompact: -1}, start)
+	r.play("SET", "a", "1")
+	r.close()
+	path := func(name string) string { return filepath.Join(dir, folder, name) }
+	with := manifest{incrs: []part{{incrName(1), 1, incremental}, {incrName(2), 2, incremental}}}
+	for name, text := range map[string]string{incrName(2): "", baseName(2): "REDIS0011 and so on", manifestName: with.String()} {
+		if err := os.WriteFile(path(name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r = newRig(t, Options{Dir: dir, MinCompact: -1}, start)
+	if got := r.play("GET", "a"); got != "$1\r\n1" {
+		t.Errorf("a is %q", got)
+	}
+	r.close()
+	if _, err := os.Stat(path(baseName(2))); err == nil {
+		t.Error("the base that nothing names is left")
+	}
+	if err := os.WriteFile(path(baseName(1)), []byte("REDIS0011 and so on"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tryRig(t, Options{Dir: dir}, start); err == nil || !strings.Contains(err.Error(), "it names no base") {
+		t.Errorf("with a base that the manifest has lost: %v", err)
+	}
+}

@@ -127,7 +127,7 @@ func (m *manifest) forgets(name string, size int64) string {
 	var seq int64
 	fmt.Sscanf(strings.TrimPrefix(name, stem+"."), "%d", &seq)
 	switch {
-	case strings.Contains(name, ".base.") && m.base == nil:
+	case strings.Contains(name, ".base.") && m.base == nil && (len(m.incrs) == 0 || seq <= m.incrs[0].seq): // a later one is of a compaction that a crash ended
 		return "it names no base, but " + name + " exists"
 	case !strings.Contains(name, ".base.") && size > 0 && (m.base == nil || seq >= m.base.seq):
 		return "it does not name " + name + ", which holds data"
