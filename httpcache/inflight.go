@@ -126,8 +126,8 @@ func (c *Cache) encode(it item, id record.ID, ttl time.Duration) (rec []byte, do
 // too.
 const crowdedFor = time.Second
 
-// lookWithRoom is look, and makes room for the response that it finds until the exchange ends or looks again.
-func (x *exchange) lookWithRoom(ctx context.Context) {
+// findWithRoom is find, and makes room for the response that it finds until the exchange ends or looks again.
+func (x *exchange) findWithRoom(ctx context.Context) {
 	c := x.cache
 	x.held.done()
 	x.held = nil

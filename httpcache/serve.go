@@ -59,7 +59,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.pass(w, r, rfc9111.FwdBypass)
 		return
 	}
-	x := &exchange{handler: h, w: w, r: r, q: q, says: says, key: string(key), begun: time.Now(), began: c.flights.Now()}
+	arrived := exchange{handler: h, w: w, r: r, q: q, says: says, key: string(key), begun: time.Now(), began: c.flights.Now()}
+	if !c.opt.Report && arrived.hit() {
+		return
+	}
+	x := new(exchange) // only what is not a plain hit needs one in the heap
+	*x = arrived
 	defer func() { x.held.done(); x.turn.end(admission.NoSample) }()
 	if c.opt.Report {
 		x.report()
@@ -152,8 +157,11 @@ const maxLooks = 16
 // shared.
 func (x *exchange) run() {
 	c, ctx := x.cache, x.r.Context()
+	x.explain(time.Now())
 	for looks := 1; ; looks++ {
-		x.look(ctx)
+		if looks > 1 {
+			x.look(ctx)
+		}
 		if x.serve() {
 			return
 		}
@@ -210,16 +218,41 @@ func (x *exchange) run() {
 	}
 }
 
+// hit looks, for the first time, and answers if Redis has a response that is fresh enough, as most often. It keeps x out of the heap: nothing may
+// hold x after it.
+func (x *exchange) hit() bool {
+	x.find(x.r.Context(), x.begun)
+	if x.s.response == nil || x.held != nil {
+		return false
+	}
+	now := time.Now()
+	if x.s.response.policy.Decide(x.q, now) != rfc9111.Serve {
+		return false
+	}
+	x.cache.stats.hits.Add(1)
+	if x.send(mayfly.OutcomeHitRedis, now) { // nobody else has the response, and nothing follows
+		x.s.found.GiveBack()
+		x.s.item = item{}
+	}
+	return true
+}
+
 // look looks up what is stored for the request.
 func (x *exchange) look(ctx context.Context) {
+	x.find(ctx, time.Now())
+	x.explain(time.Now())
+}
+
+// find finds what is stored for the request, beginning at now.
+func (x *exchange) find(ctx context.Context, now time.Time) {
 	c := x.cache
-	x.asked = time.Now()
-	x.lookWithRoom(ctx)
-	if x.s.response != nil && c.isTooOld(x.s.response, x.asked) {
+	x.asked = now
+	x.findWithRoom(ctx)
+	if x.s.response != nil && c.isTooOld(x.s.response, now) {
 		x.s.response = nil
 	}
 	if r := x.s.response; r != nil && len(r.tags) > 0 && x.s.unasked == nil {
-		within, cancel := c.within(ctx, x.asked)
+		within, cancel := c.within(ctx, now)
 		purged, err := c.purged(within, r)
 		cancel()
 		if x.s.unasked = err; purged || err != nil {
@@ -229,9 +262,13 @@ func (x *exchange) look(ctx context.Context) {
 	if err := x.s.unasked; err != nil && ctx.Err() == nil && !errors.Is(err, errUnremoved) && !errors.Is(err, errNoRoom) {
 		c.tell.Backend(ctx, x.s.slot, err)
 	}
-	x.status = rfc9111.CacheStatus{Key: strings.TrimPrefix(x.key, c.prefix), Fwd: rfc9111.FwdMiss}
-	switch {
-	case x.s.response != nil && x.s.response.policy.Left(time.Now()) > 0:
+	x.status = rfc9111.CacheStatus{Key: strings.TrimPrefix(x.key, c.prefix)}
+}
+
+// explain says, for Cache-Status, why what was found will not do, in case it turns out that it does not.
+func (x *exchange) explain(now time.Time) {
+	switch x.status.Fwd = rfc9111.FwdMiss; {
+	case x.s.response != nil && x.s.response.policy.Left(now) > 0:
 		x.status.Fwd = rfc9111.FwdRequest
 	case x.s.response != nil:
 		x.status.Fwd = rfc9111.FwdStale
@@ -247,12 +284,10 @@ func (x *exchange) serve() bool {
 	if x.s.response == nil {
 		return false
 	}
-	c, now, due, over := x.cache, time.Now(), false, false
-	e := mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeHitRedis, Key: x.s.slot}
+	c, now, due, outcome := x.cache, time.Now(), false, mayfly.OutcomeHitRedis
 	switch x.s.response.policy.Decide(x.q, now) {
 	case rfc9111.Serve:
 		c.stats.hits.Add(1)
-		over = x.held == nil // nobody else has the response, and nothing follows
 	case rfc9111.Renew:
 		switch {
 		case c.opt.Renew != nil:
@@ -264,23 +299,25 @@ func (x *exchange) serve() bool {
 		}
 		fallthrough
 	case rfc9111.ServeStale:
-		e.Outcome = mayfly.OutcomeStale
+		outcome = mayfly.OutcomeStale
 		c.stats.stale.Add(1)
 	default:
 		return false
 	}
-	if c.ns.Observer != nil && !x.s.local {
-		e.Took = time.Since(x.begun)
-		c.tell(x.r.Context(), e)
-	}
-	if c.answer(x.w, x.r, x.s.response, now, rfc9111.CacheStatus{Hit: true, Key: x.status.Key}) && over {
-		x.s.found.GiveBack()
-		x.s.item = item{}
-	}
+	x.send(outcome, now)
 	if due {
 		x.renewAfter()
 	}
 	return true
+}
+
+// send answers with the response that was found, and reports whether the writer is done with its body.
+func (x *exchange) send(how mayfly.Outcome, now time.Time) (done bool) {
+	c := x.cache
+	if c.ns.Observer != nil && !x.s.local {
+		c.tell(x.r.Context(), mayfly.Event{Kind: mayfly.KindRead, Outcome: how, Key: x.s.slot, Took: time.Since(x.begun)})
+	}
+	return c.answer(x.w, x.r, x.s.response, now, rfc9111.CacheStatus{Hit: true, Key: x.status.Key})
 }
 
 // serveStale answers with the stored response, in place of a handler that failed.
