@@ -83,7 +83,7 @@ const (
 	OutcomeNegative Outcome = "negative"  // read: remembered as absent at the origin
 	OutcomeMiss     Outcome = "miss"      // read: had to be loaded
 	OutcomeBypass   Outcome = "bypass"    // read: Redis could not be asked, or not for this request: Err says why
-	OutcomeRefused  Outcome = "refused"   // fill: the key was deleted or replaced meanwhile; limit: there were too many calls
+	OutcomeRefused  Outcome = "refused"   // fill: the key was deleted or replaced meanwhile, or is held; limit: there were too many calls
 	OutcomeTimedOut Outcome = "timed_out"
 	OutcomeDropped  Outcome = "dropped" // a bound was reached
 )

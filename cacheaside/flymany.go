@@ -347,7 +347,7 @@ func (c *Cache[K, V]) loadGroup(ctx context.Context, permit *admission.Permit, l
 		c.failed(ctx, ls, nil, runs, err)
 	}
 	for i, l := range ls {
-		l.land(&got[i], false)
+		l.landUnstored(ctx, &got[i])
 	}
 }
 

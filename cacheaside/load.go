@@ -272,8 +272,16 @@ func (l *loading[K, V]) loadAlone(ctx context.Context, permit *admission.Permit)
 	if got.runs != nil {
 		l.c.failed(ctx, []*loading[K, V]{l}, nil, got.runs, got.err)
 	}
-	l.land(&got, false)
+	l.landUnstored(ctx, &got)
 	return got
+}
+
+// landUnstored lands the flight with what was loaded without a claim.
+func (l *loading[K, V]) landUnstored(ctx context.Context, got *loaded[V]) {
+	if !l.alone && got.err == nil && !got.NoStore { // the key is held
+		l.c.tell(ctx, mayfly.Event{Kind: mayfly.KindFill, Outcome: mayfly.OutcomeRefused, Key: l.full})
+	}
+	l.land(got, false)
 }
 
 // loaded is a load that has ended.

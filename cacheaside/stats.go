@@ -21,7 +21,7 @@ type Stats struct {
 	Loads      uint64 // calls of the loader, those for renewals included
 	LoadErrors uint64 // of them: that failed or took too long. That the origin has no such thing is no error
 	Renewals   uint64 // values that were renewed before they expired, or while they were stale
-	Refused    uint64 // loaded values that were not stored, as the key was deleted or replaced meanwhile
+	Refused    uint64 // loaded values that were not stored, as the key was deleted or replaced meanwhile, or is held ([Options].Hold)
 
 	RedisErrors uint64 // questions that Redis did not answer, or with an error
 }

@@ -142,3 +142,29 @@ func TestStatsCountReadsThatFail(t *testing.T) {
 		})
 	}
 }
+
+// What a held key loads is counted as not stored, by Get and in lists.
+func TestStatsCountWhatHoldKeepsOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, srv := t.Context(), redistest.Start(t)
+		c := must[int, user](t)(cacheaside.NewBatch(namespace(t, srv.Client()), func(_ context.Context, keys []int) (map[int]user, error) {
+			found := make(map[int]user)
+			for _, key := range keys {
+				if key != 404 {
+					found[key] = user{Version: key}
+				}
+			}
+			return found, nil
+		}, cacheaside.Options{Hold: time.Minute}))
+		expect.OK(t, c.Delete(ctx, 1, 2, 404))
+		for range 2 {
+			_, err := c.Get(ctx, 1)
+			expect.OK(t, err)
+		}
+		_, err := c.GetMany(ctx, []int{1, 2, 3, 404})
+		expect.OK(t, err)
+		if got := c.Stats().Refused; got != 4 {
+			t.Errorf("%d loaded values were not stored because their keys are held, want 4", got)
+		}
+	})
+}
