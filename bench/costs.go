@@ -53,10 +53,10 @@ ratio to %s in the same round. GOMAXPROCS beyond the number of processors shows 
 	for _, procs := range o.procs {
 		old := runtime.GOMAXPROCS(procs)
 		for _, l := range []load{
-			{"read hit, serial", 0, 1, order, 1.0},
-			{"read hit, parallel", 0, procs, order, 1.0},
+			{"read hit, serial", 0, 1, order, 0.8},
+			{"read hit, parallel", 0, procs, order, 0.8},
 			{"75/25 mix, serial", 25, 1, order, 0.8},
-			{"75/25 mix, parallel", 25, procs, order, 1.0},
+			{"75/25 mix, parallel", 25, procs, order, 0.8},
 			{"one hot key, parallel", 0, procs, same, 0},
 		} {
 			if l.callers == 1 && procs != o.procs[0] || l.callers > 1 && procs == 1 {
