@@ -191,6 +191,7 @@ func (j *Journal) write() {
 	}
 	b := j.pending[:take]
 	j.pending = append(j.spare[:0], j.pending[take:]...)
+	j.spare = nil // it is what is pending now; if b is too large to be kept, there is none
 	j.writing = true
 	file, always := j.file, j.policy == "always"
 	j.mu.Unlock()
