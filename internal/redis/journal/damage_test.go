@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -125,6 +126,59 @@ func TestATornValueThatLooksLikeCommands(t *testing.T) {
 			t.Errorf("%s: %+v, %s keys", name, r.report, r.play("DBSIZE"))
 		}
 		r.close()
+	}
+}
+
+// A value that looks like whole writes to its end is torn if the writer had not written it to its end. Anything else is damaged.
+func TestATornValueThatEndsInWholeWrites(t *testing.T) {
+	dir := t.TempDir()
+	r := newRig(t, Options{Dir: dir}, start)
+	play := func(words ...string) (note []byte) {
+		r.play(words...)
+		r.written()
+		note, err := os.ReadFile(filepath.Join(dir, folder, lockName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return note
+	}
+	value := strings.Repeat("\r\n*3\r\n$3\r\nSET\r\n$1\r\nx\r\n$1\r\ny\r\n", 100) + "the end"
+	play("SET", "a", "1")
+	ofB := play("SET", "b", value)
+	ofC := play("SET", "c", "1")
+	file := r.file()
+	r.close()
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inB, endOfB := bytes.Index(whole, []byte("*3\r\n$3\r\nSET\r\n$1\r\nb")), bytes.Index(whole, []byte("the end"))
+	longer := bytes.Replace(whole, fmt.Appendf(nil, "$%d", len(value)), fmt.Appendf(nil, "$9%d", len(value)), 1)
+	for _, c := range []struct {
+		name string
+		file []byte
+		note []byte
+		torn bool
+	}{
+		{"killed within b", whole[:endOfB], ofB, true},
+		{"cut by somebody, after c", whole[:endOfB], ofC, false},
+		{"damaged, and the note is old", longer, ofB, false},
+		{"damaged", longer, ofC, false},
+		{"no note", whole[:endOfB], nil, false},
+	} {
+		os.WriteFile(file, c.file, 0o644)
+		os.WriteFile(filepath.Join(dir, folder, lockName), c.note, 0o644)
+		r, err := tryRig(t, Options{Dir: dir}, start)
+		var damaged *Damaged
+		switch {
+		case c.torn && err != nil || !c.torn && (!errors.As(err, &damaged) || damaged.At != int64(inB)):
+			t.Errorf("%s: torn or damaged at %d: %v", c.name, inB, err)
+		case c.torn && (r.report.CutAt != int64(inB) || r.play("DBSIZE") != ":1"):
+			t.Errorf("%s: cut at %d instead of %d", c.name, r.report.CutAt, inB)
+		}
+		if err == nil {
+			r.close()
+		}
 	}
 }
 

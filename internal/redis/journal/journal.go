@@ -94,6 +94,7 @@ type Journal struct {
 	closed    bool
 	file      *os.File
 	size      int64 // of file
+	whole     int64 // up to here it has whole units
 	next      *os.File
 	nextAt    int64 // the position where next begins, if there is one
 	files     manifest
@@ -194,7 +195,9 @@ func (j *Journal) write() {
 	j.spare = nil // it is what is pending now; if b is too large to be kept, there is none
 	j.writing = true
 	file, always := j.file, j.policy == "always"
+	about := intent{filepath.Base(file.Name()), j.whole, j.size + int64(take)}
 	j.mu.Unlock()
+	about.note(j.lock)
 	n, err := file.Write(b)
 	synced := false
 	if err == nil && always {
@@ -211,7 +214,7 @@ func (j *Journal) write() {
 	j.wrote += int64(n)
 	if n < len(b) {
 		j.pending = append(b[n:len(b):len(b)], j.pending...)
-	} else if cap(b) <= 4<<20 {
+	} else if j.whole = j.size; cap(b) <= 4<<20 {
 		j.spare = b[:0]
 	}
 	switch {
@@ -251,7 +254,7 @@ func (j *Journal) turn() {
 // advance moves to the next file; j.mu is held.
 func (j *Journal) advance() {
 	j.file.Close()
-	j.file, j.size, j.next = j.next, 0, nil
+	j.file, j.size, j.whole, j.next = j.next, 0, 0, nil
 }
 
 // release lets replies and writes continue once the disk has caught up; j.mu is held.

@@ -149,6 +149,9 @@ func (j *Journal) open(o Options, e *engine.Engine) (report Report, err error) {
 			return report, fmt.Errorf("journal: cut %s: %w", report.CutFile, err)
 		}
 	}
+	if info, err := j.file.Stat(); err == nil {
+		j.size, j.whole = info.Size(), info.Size()
+	}
 	j.tidy()
 	return report, nil
 }

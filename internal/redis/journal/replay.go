@@ -17,9 +17,9 @@ func (j *Journal) replay(e *engine.Engine) (report Report, err error) {
 	names := j.files.names()
 	session := e.NewSession(engine.SessionOptions{Trusted: true, Obeys: true})
 	defer e.Drop(session)
-	newest := j.newest(names)
+	newest, last := j.newest(names), noted(j.lock)
 	for i, name := range names {
-		r := replayer{e: e, session: session, now: j.clock(), path: filepath.Join(j.dir, name)}
+		r := replayer{e: e, session: session, now: j.clock(), path: filepath.Join(j.dir, name), last: last}
 		if err := r.file(i >= newest && (j.files.base == nil || i > 0)); err != nil {
 			return report, err
 		}
@@ -53,6 +53,7 @@ type replayer struct {
 	session *engine.Session
 	now     int64
 	path    string
+	last    intent
 	size    int64
 	end     int64 // of the last whole unit
 	cut     int64 // bytes behind it, to be cut off
@@ -141,7 +142,7 @@ func (r *replayer) measure(f *os.File, start int64, newest bool) error {
 			return r.damaged(before, readErr)
 		case !newest && errors.Is(err, errTorn):
 			return r.damaged(before, fmt.Errorf("%w, but it is not the newest file", err))
-		case !newest || !isTorn(rest, err):
+		case !newest || !isTorn(rest, err, r.last.explains(filepath.Base(r.path), r.size, r.end)):
 			return r.damaged(before, err)
 		}
 		r.cut = r.size - r.end

@@ -156,18 +156,18 @@ func parseNumber(b []byte, sigil byte, most int) (value, n int, err error) {
 // isTorn reports whether the rest of the newest file, from the first unreadable command on, is what a crash leaves: the beginning of a
 // command, and zeros, which some file systems leave. If whole commands follow, the file is damaged in the middle, and those
 // commands may have been acknowledged. A torn value may also contain what looks like commands: the search is for those of a journal, and is given up
-// after many that did not lead to the end.
-func isTorn(rest []byte, why error) bool {
-	begun := bytes.TrimRight(rest, "\x00")
-	if len(begun) == 0 {
+// after many that did not lead to the end. There is no search if it is known that a write to there was not completed.
+func isTorn(rest []byte, why error, begun bool) bool {
+	data := bytes.TrimRight(rest, "\x00")
+	if len(data) == 0 {
 		return true
 	}
-	if len(begun) < len(rest) {
-		rest = begun
+	if len(data) < len(rest) {
+		rest = data
 		_, _, why = parseCommand(rest, nil)
 	}
-	if !errors.Is(why, errTorn) {
-		return false
+	if torn := errors.Is(why, errTorn); !torn || begun {
+		return torn
 	}
 	for at, misled := 0, 0; misled < 1000; {
 		next := bytes.Index(rest[at+1:], []byte("\n*"))
