@@ -253,3 +253,44 @@ func TestAClockThatIsSetBackGivesNoValueMoreTime(t *testing.T) {
 		})
 	}
 }
+
+// After a Delete that failed, later calls of the cache load, and join no call that asked Redis before, even if it waits for another process that
+// loads and stores the old value.
+func TestAGetAfterAFailedDeleteJoinsNoOlderCall(t *testing.T) {
+	inBubbles(t, func(t *testing.T, rdb *redis.Client) {
+		var version atomic.Int64
+		load := func(context.Context, int) (user, error) {
+			v := version.Load()
+			time.Sleep(200 * time.Millisecond) // less than until the Delete is repeated
+			return user{Version: int(v)}, nil
+		}
+		other := must[int, user](t)(cacheaside.New(namespace(t, redis.NewClient(rdb.Options())), load, cacheaside.Options{}))
+		slow := &slowReplies{name: "get"}
+		rdb.AddHook(slow)
+		c := must[int, user](t)(cacheaside.New(namespace(t, rdb), load, cacheaside.Options{}))
+		for i, read := range []func(i int) int{
+			func(i int) int { return expect.Value(c.Get(t.Context(), i))(t).Version },
+			func(i int) int { return expect.Value(c.GetMany(t.Context(), []int{i, 100 + i}))(t)[i].Version },
+		} {
+			version.Store(1)
+			var early sync.WaitGroup
+			early.Go(func() { other.Get(t.Context(), i) })
+			synctest.Wait()
+			slow.by.Store(int64(50 * time.Millisecond))
+			early.Go(func() { c.Get(t.Context(), i) }) // has asked Redis, and waits for the reply
+			time.Sleep(20 * time.Millisecond)
+			version.Store(2) // the commit
+			gone, hangUp := context.WithCancel(t.Context())
+			hangUp()
+			if err := c.Delete(gone, i); err == nil {
+				t.Fatal("the Delete has not failed")
+			}
+			time.Sleep(60 * time.Millisecond) // the call waits for the other process
+			slow.by.Store(0)
+			if got := read(i); got != 2 {
+				t.Errorf("read %d: version %d after a Delete for version 2", i, got)
+			}
+			early.Wait()
+		}
+	})
+}

@@ -130,7 +130,11 @@ func (c *Cache[K, V]) join(ctx context.Context, l loading[K, V]) *flight.Flight[
 
 // lead joins l, one of that many keys that a call waits for, to the flight of its key, and reports whether l leads it.
 func (c *Cache[K, V]) lead(ctx context.Context, l *loading[K, V], of int) (lead bool) {
-	l.flight, lead = c.flights.Join(l.full, l.began)
+	under := l.full
+	if l.apart {
+		under = apart(l.full)
+	}
+	l.flight, lead = c.flights.Join(under, l.began)
 	until, _ := ctx.Deadline()
 	l.flight.Wanted(until, !lead && admission.Of(c.origin).Inside(ctx))
 	if !lead {
@@ -140,13 +144,16 @@ func (c *Cache[K, V]) lead(ctx context.Context, l *loading[K, V], of int) (lead 
 	return lead
 }
 
+// apart names the flights of calls that began after a removal of the key had failed. No key begins as it does.
+func apart(full string) string { return string([]byte{^full[0]}) + full }
+
 // look reads Redis. It returns what a load needs to know, and what can be served without a load. Its only error is ctx's: if Redis
 // does not answer, the caller goes on without it.
 func (c *Cache[K, V]) look(ctx context.Context, key K, full string) (l loading[K, V], err error) {
 	l = loading[K, V]{c: c, key: key, full: full}
 	ticket := c.local.Begin(full) // before the unremoved: what is added to them from now on cannot be inserted
 	if c.unremoved.Has(full) {
-		l.alone = true
+		l.alone, l.apart = true, true
 		return l, nil
 	}
 	begun := time.Now()

@@ -29,6 +29,7 @@ type loading[K comparable, V any] struct {
 	draw   float64       // whether that is due is drawn once, before it is known for sure
 	copied *record.ID    // what is to be renewed is a copy of this fill, and Redis has yet to be asked; nil: it was
 	alone  bool          // Redis cannot be asked: load, and do not store
+	apart  bool          // what Redis has may be older than a removal that failed, and so may what a call brings that has asked Redis
 	ends   time.Time     // when what was found will be gone from Redis; zero if that is not known
 	spent  time.Duration // of RedisTimeout
 	begun  time.Time     // the flight

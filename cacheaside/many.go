@@ -141,7 +141,9 @@ func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, call time.Time, ke
 		}
 		l := &loading[K, V]{c: c, key: key, full: full, loader: c.one}
 		ticket := c.local.Begin(full)
-		if l.alone = c.unremoved.Has(full); !l.alone {
+		if l.apart = c.unremoved.Has(full); l.apart {
+			l.alone = true
+		} else {
 			tickets, asked, fulls = append(tickets, ticket), append(asked, l), append(fulls, full)
 		}
 		ls = append(ls, l)

@@ -88,8 +88,11 @@ func (c *Cache[K, V]) Delete(ctx context.Context, keys ...K) error {
 // (internal/client/flight), so their flights are forgotten, before and after the write: in this process nobody waits for them.
 func (c *Cache[K, V]) write(ctx context.Context, fulls []string, write func() []error) []error {
 	forget := func() {
+		failedBefore := c.unremoved.Mark() != 0
 		for _, full := range fulls {
-			c.flights.Forget(full)
+			if c.flights.Forget(full); failedBefore {
+				c.flights.Forget(apart(full))
+			}
 		}
 	}
 	forget()

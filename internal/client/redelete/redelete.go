@@ -140,21 +140,56 @@ func (q *Queue) settle() {
 	tick := time.NewTicker(Every)
 	defer tick.Stop()
 	ctx := q.opt.Works.Context()
+	some := most
 	for last := false; !last; {
 		select {
 		case <-tick.C:
 		case <-q.opt.Works.Closing():
 			last = true
 		}
-		keys, until := q.list()
-		done, err := q.opt.Again(ctx, keys)
-		if q.settled(done, until) {
+		over, err := q.again(ctx, &some)
+		if over {
 			return
 		}
 		if last {
 			q.opt.Dropped(ctx, q.stop(), err)
 		}
 	}
+}
+
+// most is how many keys are removed at a time. What Redis does not remove of thousands within its time it may well remove of a few.
+const most = 512
+
+// again tries each key once, some at a time: half as many as last time if Redis removed none of those, twice as many if it removed all. It gives up
+// when Redis has removed nothing yet, or nothing any more. It reports whether no key is left; then settle must end.
+func (q *Queue) again(ctx context.Context, some *int) (over bool, err error) {
+	keys, until := q.list()
+	removed, tooMany, inARow := false, false, 0
+	for len(keys) > 0 {
+		n := min(*some, len(keys))
+		done, why := q.opt.Again(ctx, keys[:n])
+		if q.settled(done, until) {
+			return true, nil
+		}
+		if why != nil {
+			err = why
+		}
+		if len(done) == 0 {
+			*some, tooMany = max(n/2, 1), true
+			if inARow++; !removed || inARow > 10 { // from most down to one and the next
+				return false, err
+			}
+			if n == 1 {
+				keys = keys[1:]
+			}
+			continue
+		}
+		if removed, inARow = true, 0; len(done) == n && !tooMany {
+			*some = min(*some*2, most)
+		}
+		keys = keys[n:]
+	}
+	return false, err
 }
 
 // list returns the keys, and the number of the last failure among them.
@@ -164,8 +199,7 @@ func (q *Queue) list() (keys []string, until uint64) {
 	return slices.Collect(maps.Keys(q.keys)), q.failure
 }
 
-// settled takes out keys that have been removed, except those that failed again after list. It reports whether none are left; then settle
-// must end.
+// settled takes out keys that have been removed, except those that failed again after list. It reports whether none are left.
 func (q *Queue) settled(keys []string, until uint64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
