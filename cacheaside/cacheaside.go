@@ -180,7 +180,7 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader b
 		lo.Pushes, lo.Moved = c.local.Watch, c.local.Moved
 	}
 	c.guard = lease.New(lo)
-	c.tell.Warnings(nodes.Warnings(ns.Redis))
+	c.tell.Warnings(nodes.Warnings(ns.Redis, o.RedisTimeout))
 	return c, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/mayflycache/mayfly/earlyrefresh"
 	"github.com/mayflycache/mayfly/internal/client/admission"
 	"github.com/mayflycache/mayfly/internal/client/check"
+	"github.com/mayflycache/mayfly/internal/client/nodes"
 )
 
 // Options adjust a cache. The zero value of every field is a default that works.
@@ -36,7 +37,8 @@ type Options struct {
 	// nothing. Compressed values can be read with any setting.
 	Compress int
 
-	// RedisTimeout is how long one call waits for Redis, whatever the client's own timeouts are. Waiting for a connection that other calls
+	// RedisTimeout is how long one call waits for Redis at most, whatever the client's own timeouts are. A client with ContextTimeoutEnabled, as
+	// [mayfly.CacheClient] makes it, may give up sooner, after its ReadTimeout: raise both. Waiting for a connection that other calls
 	// of this process use does not count as long as Redis answers them. That wait ends with the caller's context, or after LoadTimeout
 	// with mayfly.ErrCrowded, and a Get then goes on without Redis. If the process has not heard from Redis for two seconds, a Set first
 	// asks for its time, and waits at most as long again for that. Zero is 150 ms.
@@ -138,7 +140,7 @@ func (o Options) withDefaults(plain bool) Options {
 	o.LoadTimeout = cmp.Or(o.LoadTimeout, 10*time.Second)
 	o.RenewLimit = cmp.Or(o.RenewLimit, 16)
 	o.RenewThrottle = cmp.Or(o.RenewThrottle, time.Second)
-	o.RedisTimeout = cmp.Or(o.RedisTimeout, 150*time.Millisecond)
+	o.RedisTimeout = cmp.Or(o.RedisTimeout, nodes.Timeout)
 	o.Unremoved = cmp.Or(o.Unremoved, 1024)
 	return o
 }

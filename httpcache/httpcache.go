@@ -113,7 +113,7 @@ func New(ns mayfly.Namespace[string, []byte], o Options) (*Cache, error) {
 		lo.Pushes, lo.Moved = c.local.Watch, c.local.Moved
 	}
 	c.guard = lease.New(lo)
-	c.tell.Warnings(nodes.Warnings(c.ns.Redis))
+	c.tell.Warnings(nodes.Warnings(c.ns.Redis, o.RedisTimeout))
 	return c, nil
 }
 

@@ -21,7 +21,7 @@ import (
 )
 
 // patient is the RedisTimeout of tests that are not about time: the machine may be busy.
-var patient = 10 * time.Second
+var patient = 5 * time.Second
 
 // setup is what a cache is made from.
 type setup struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/admission"
 	"github.com/mayflycache/mayfly/internal/client/check"
+	"github.com/mayflycache/mayfly/internal/client/nodes"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
@@ -231,7 +232,7 @@ func (o Options) withDefaults() Options {
 	o.SharedPass = cmp.Or(o.SharedPass, 10*time.Second)
 	o.RenewLimit = cmp.Or(o.RenewLimit, 16)
 	o.LoadTimeout = cmp.Or(o.LoadTimeout, 10*time.Second)
-	o.RedisTimeout = cmp.Or(o.RedisTimeout, 150*time.Millisecond)
+	o.RedisTimeout = cmp.Or(o.RedisTimeout, nodes.Timeout)
 	o.Unremoved = cmp.Or(o.Unremoved, 1024)
 	o.Server = cmp.Or(o.Server, "mayfly")
 	if o.StaleOn == nil {

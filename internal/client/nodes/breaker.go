@@ -3,7 +3,6 @@ package nodes
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -116,7 +115,7 @@ func (n *Node) end(ctx context.Context, begun time.Time, callers int, err error)
 	case left != nil:
 		return left
 	case slow:
-		return fmt.Errorf("%w (%s, %v): %w", ErrSlow, n.name, n.budget, err)
+		return n.slow(err)
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -159,21 +160,42 @@ func (l *limit) leave() {
 	l.end(&err)
 }
 
-// Warnings returns what is dangerous about rdb's settings.
-func Warnings(rdb redis.UniversalClient) (warnings []string) {
-	endless := false
+// Timeout is how long a question may take by default.
+const Timeout = 150 * time.Millisecond
+
+// Warnings returns what is dangerous about rdb's settings, for calls that are given that budget.
+func Warnings(rdb redis.UniversalClient, budget time.Duration) (warnings []string) {
+	var read, write time.Duration
+	respects := false
 	switch c := rdb.(type) {
 	case *redis.Client:
-		endless = noDeadlines(c.Options())
+		read, write, respects = c.Options().ReadTimeout, c.Options().WriteTimeout, c.Options().ContextTimeoutEnabled
 	case *redis.ClusterClient:
-		endless = c.Options().ReadTimeout < 0 || c.Options().WriteTimeout < 0
+		read, write, respects = c.Options().ReadTimeout, c.Options().WriteTimeout, c.Options().ContextTimeoutEnabled
 	default:
 		return []string{"the client is neither a redis.Client nor a redis.ClusterClient: a Redis that hangs costs what its own timeouts allow"}
 	}
-	if endless {
+	switch shorter := min(read, write); {
+	case shorter < 0:
 		return []string{"the client's ReadTimeout or WriteTimeout turns deadlines off: hooks such as tracing do not run; leave them out, ContextTimeoutEnabled does what they are for"}
+	case respects && shorter > 0 && shorter < budget && budget > Timeout: // the default is for calls that also wait for a connection
+		return []string{fmt.Sprintf("RedisTimeout is %v, but the client gives up after %v: give it a ReadTimeout and a WriteTimeout that are as long", budget, shorter)}
 	}
 	return nil
+}
+
+// slow returns ErrSlow with the server, the time that it had, and what happened; cause may be nil. A client's own timeouts may be shorter than the budget.
+func (n *Node) slow(cause error) error {
+	had := n.budget
+	if n.pool != nil && n.client == asker(n.pool) {
+		if read := n.pool.Options().ReadTimeout; read > 0 {
+			had = min(had, read)
+		}
+	}
+	if cause == nil {
+		return fmt.Errorf("%w (%s, %v)", ErrSlow, n.name, had)
+	}
+	return fmt.Errorf("%w (%s, %v): %w", ErrSlow, n.name, had, cause)
 }
 
 // noDeadlines reports whether a client sets no deadlines on its connections, not even those of contexts.

@@ -3,7 +3,6 @@ package nodes
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"sync"
 	"time"
@@ -117,7 +116,7 @@ func (n *Node) turn(ctx context.Context, of turns.Owner, now time.Time) (t turn,
 		err = n.unsent(turns.ErrSilent)
 	} else if t.allowance, _ = ctx.Value(allowanceKey{}).(*Allowance); t.allowance != nil {
 		if within = min(within, t.allowance.Left()); within <= 0 {
-			err = fmt.Errorf("%w (%s, %v)", ErrSlow, n.name, n.budget)
+			err = n.slow(nil)
 		}
 	}
 	if err != nil {
@@ -156,7 +155,7 @@ func atLeast(within time.Duration) time.Duration { return max(within, time.Milli
 func (n *Node) unsent(err error) error {
 	if errors.Is(err, turns.ErrSilent) {
 		n.fail(time.Now(), 1)
-		return fmt.Errorf("%w (%s, %v): %w", ErrSlow, n.name, n.budget, err)
+		return n.slow(err)
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return Left(err)

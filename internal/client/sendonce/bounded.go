@@ -19,16 +19,13 @@ import (
 // nodes. Each request is about one key, and goes to the master that has it.
 type Bounded struct{ *nodes.Nodes }
 
-// To returns the Bounded for the Redis of a namespace. Each question may take timeout; zero means [Timeout]. To reports what is dangerous
+// To returns the Bounded for the Redis of a namespace. Each question may take timeout; zero means [nodes.Timeout]. To reports what is dangerous
 // about the client to the namespace's observer.
 func To(rdb redis.UniversalClient, observer mayfly.Observer, namespace string, timeout time.Duration) Bounded {
 	tell := events.To(observer, namespace)
-	tell.Warnings(nodes.Warnings(rdb))
-	return Bounded{nodes.New(nodes.Options{Redis: rdb, Timeout: cmp.Or(timeout, Timeout), Breaker: tell.Breaker, Waited: tell.Waited})}
+	tell.Warnings(nodes.Warnings(rdb, timeout))
+	return Bounded{nodes.New(nodes.Options{Redis: rdb, Timeout: cmp.Or(timeout, nodes.Timeout), Breaker: tell.Breaker, Waited: tell.Waited})}
 }
-
-// Timeout is how long a question may take by default.
-const Timeout = 150 * time.Millisecond
 
 // Process sends cmd. Its key is the first argument or, for a script, the first of the script's keys.
 func (b Bounded) Process(ctx context.Context, cmd redis.Cmder) error {
