@@ -38,9 +38,9 @@ const (
 func init() { processes.Roles["neighbour"] = neighbour }
 
 // shared is the cache that processes with local tiers share; db is a Redis that nobody disturbs.
-func shared(rdb, db redis.UniversalClient, local *mayfly.Local) *cacheaside.Cache[int, int64] {
-	ns := mayfly.Namespace[int, int64]{Name: "shared", Redis: rdb, Prefix: "cache:", TTL: 5 * time.Second, Local: local}
-	return mayfly.Must(cacheaside.New(ns, func(ctx context.Context, key int) (int64, error) {
+func shared(rdb, db redis.UniversalClient, local *mayfly.Local) *cacheaside.Cache[int, int] {
+	ns := mayfly.Namespace[int, int]{Name: "shared", Redis: rdb, Prefix: "cache:", TTL: 5 * time.Second, Local: local}
+	return mayfly.Must(cacheaside.New(ns, func(ctx context.Context, key int) (int, error) {
 		return database(ctx, db, key)
 	}, cacheaside.Options{}))
 }
@@ -155,7 +155,7 @@ func neighbour() int {
 }
 
 // changed returns the last version of key for which some process deleted an older one, and when that was done.
-func changed(ctx context.Context, db redis.UniversalClient, key int) (version, at int64) {
+func changed(ctx context.Context, db redis.UniversalClient, key int) (version int, at int64) {
 	text, err := db.Get(ctx, fmt.Sprint("done:", key)).Result()
 	if err == nil {
 		fmt.Sscan(text, &version, &at)

@@ -140,9 +140,9 @@ func holdRefusesFills(t *testing.T, rdb redis.UniversalClient) {
 // A Delete that cannot name one of its keys deletes none, and says so.
 func TestADeleteWithABadKeyDeletesNone(t *testing.T) {
 	rdb := redistest.Start(t).Client()
-	c := must[string, int](t)(cacheaside.New(mayfly.Namespace[string, int]{Redis: rdb, Prefix: "bad:", TTL: time.Minute},
-		func(context.Context, string) (int, error) { return 1, nil }, cacheaside.Options{RedisTimeout: patient}))
-	c.Set(t.Context(), "a", 1)
+	c := must[string, user](t)(cacheaside.New(mayfly.Namespace[string, user]{Redis: rdb, Prefix: "bad:", TTL: time.Minute},
+		func(context.Context, string) (user, error) { return user{}, nil }, cacheaside.Options{RedisTimeout: patient}))
+	c.Set(t.Context(), "a", user{})
 	err := c.Delete(t.Context(), "a", "")
 	if err == nil || !strings.Contains(err.Error(), "no key of this call was deleted") || !exists(t, rdb, "bad:a") {
 		t.Errorf("%v; exists %v", err, exists(t, rdb, "bad:a"))

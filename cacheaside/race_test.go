@@ -38,9 +38,9 @@ const (
 )
 
 // raced is the cache that processes race for; the database is Redis too, under another prefix.
-func raced(rdb redis.UniversalClient, o mayfly.Observer) *cacheaside.Cache[int, int64] {
-	ns := mayfly.Namespace[int, int64]{Name: "raced", Redis: rdb, Prefix: "cache:", TTL: 20 * time.Second, Observer: o}
-	return mayfly.Must(cacheaside.New(ns, func(ctx context.Context, key int) (int64, error) { return slowDatabase(ctx, rdb, key) },
+func raced(rdb redis.UniversalClient, o mayfly.Observer) *cacheaside.Cache[int, int] {
+	ns := mayfly.Namespace[int, int]{Name: "raced", Redis: rdb, Prefix: "cache:", TTL: 20 * time.Second, Observer: o}
+	return mayfly.Must(cacheaside.New(ns, func(ctx context.Context, key int) (int, error) { return slowDatabase(ctx, rdb, key) },
 		cacheaside.Options{
 			Early:        earlyrefresh.Linear(1), // renews often
 			StaleWhile:   time.Second,
@@ -48,14 +48,14 @@ func raced(rdb redis.UniversalClient, o mayfly.Observer) *cacheaside.Cache[int, 
 		}))
 }
 
-func slowDatabase(ctx context.Context, rdb redis.UniversalClient, key int) (int64, error) {
+func slowDatabase(ctx context.Context, rdb redis.UniversalClient, key int) (int, error) {
 	v, err := database(ctx, rdb, key)
 	<-time.After(rand.N(6 * time.Millisecond))
 	return v, err
 }
 
-func database(ctx context.Context, rdb redis.UniversalClient, key int) (int64, error) {
-	v, err := rdb.Get(ctx, fmt.Sprint("db:", key)).Int64()
+func database(ctx context.Context, rdb redis.UniversalClient, key int) (int, error) {
+	v, err := rdb.Get(ctx, fmt.Sprint("db:", key)).Int()
 	if errors.Is(err, redis.Nil) {
 		err = nil
 	}
@@ -102,7 +102,7 @@ func racer() int {
 	return 0
 }
 
-func playRound(ctx context.Context, rdb redis.UniversalClient, c *cacheaside.Cache[int, int64]) error {
+func playRound(ctx context.Context, rdb redis.UniversalClient, c *cacheaside.Cache[int, int]) error {
 	var mu sync.Mutex
 	var wrong []error
 	check := func(doing string, err error) {
@@ -124,7 +124,7 @@ func playRound(ctx context.Context, rdb redis.UniversalClient, c *cacheaside.Cac
 				check("Delete", c.Delete(ctx, key))
 				// From now on this process gets nothing older than the version for which it deleted.
 				v, err := c.Get(ctx, key)
-				if err == nil && v < committed {
+				if err == nil && v < int(committed) {
 					err = fmt.Errorf("version %d after Delete for version %d", v, committed)
 				}
 				check("Get", err)
@@ -203,7 +203,7 @@ func race(t *testing.T, rdb redis.UniversalClient, addrs []string) {
 				stale++
 				t.Errorf("key %d: stored %d, the database has %d", key, e.Value, want)
 			}
-			v, err := rdb.Get(ctx, naiveKey(key)).Int64()
+			v, err := rdb.Get(ctx, naiveKey(key)).Int()
 			if err == nil {
 				naive++
 			}

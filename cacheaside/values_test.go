@@ -124,21 +124,22 @@ func whatCannotBeReadIsLoadedAnew(t *testing.T, rdb redis.UniversalClient) {
 }
 
 func compress(t *testing.T, rdb redis.UniversalClient) {
-	ns := mayfly.Namespace[int, string]{Name: "texts", Redis: rdb, Prefix: prefix(t), TTL: time.Minute}
+	ns := mayfly.Namespace[int64, string]{Name: "texts", Redis: rdb, Prefix: prefix(t), TTL: time.Minute}
 	text := strings.Repeat("the same again; ", 1000)
 	random := make([]byte, 5000)
 	for i, x := 0, uint32(1); i < len(random); i++ {
 		x = x*1664525 + 1013904223
 		random[i] = byte(x >> 24)
 	}
-	none := func(context.Context, int) (string, error) { return "", errors.New("not stored") }
-	c := must[int, string](t)(cacheaside.New(ns, none, cacheaside.Options{Compress: 1000, RedisTimeout: patient}))
-	reader := must[int, string](t)(cacheaside.New(ns, none, cacheaside.Options{RedisTimeout: patient}))
+	none := func(context.Context, int64) (string, error) { return "", errors.New("not stored") }
+	c := must[int64, string](t)(cacheaside.New(ns, none, cacheaside.Options{Compress: 1000, RedisTimeout: patient}))
+	reader := must[int64, string](t)(cacheaside.New(ns, none, cacheaside.Options{RedisTimeout: patient}))
 	for i, v := range []string{text, string(random), text[:900]} {
+		i := int64(i)
 		if err := c.Set(t.Context(), i, v); err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range []*cacheaside.Cache[int, string]{c, reader} {
+		for _, c := range []*cacheaside.Cache[int64, string]{c, reader} {
 			if got, err := c.Get(t.Context(), i); got != v || err != nil {
 				t.Errorf("value %d came back as %d bytes, %v", i, len(got), err)
 			}

@@ -284,14 +284,14 @@ func TestARequestWithoutATurnGetsA503OrAStaleAnswer(t *testing.T) {
 func TestValuesInsideAPageTakeNoSecondTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		db := mayfly.Must(mayfly.NewOrigin(mayfly.OriginOptions{Limit: 1}))
-		ns := mayfly.Namespace[int, string]{Name: "v", Redis: rdb, Prefix: "v:", TTL: time.Minute}
-		values := mayfly.Must(cacheaside.New(ns, func(context.Context, int) (string, error) { return "value", nil }, cacheaside.Options{Origin: db}))
+		ns := mayfly.Namespace[string, string]{Name: "v", Redis: rdb, Prefix: "v:", TTL: time.Minute}
+		values := mayfly.Must(cacheaside.New(ns, func(context.Context, string) (string, error) { return "value", nil }, cacheaside.Options{Origin: db}))
 		defer values.Close(context.Background())
 		opt := options(t, rdb)
 		opt.Origin = db
 		h := opened(t, opt).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Cache-Control", "max-age=60")
-			v, err := values.Get(r.Context(), 1)
+			v, err := values.Get(r.Context(), "1")
 			fmt.Fprint(w, v, err)
 		}))
 		begun := time.Now()

@@ -26,15 +26,15 @@ func TestOneRequestHasOneBudget(t *testing.T) {
 			o.ContextTimeoutEnabled, o.PoolSize = true, 100
 			rdb := redis.NewClient(o)
 			defer func() { rdb.Close(); time.Sleep(time.Minute) }()
-			var values []*cacheaside.Cache[int, string]
+			var values []*cacheaside.Cache[string, string]
 			for i := range 3 {
-				values = append(values, mayfly.Must(cacheaside.New(mayfly.Namespace[int, string]{Name: "v", Redis: rdb, Prefix: fmt.Sprint("v", i, ":"), TTL: time.Minute},
-					func(context.Context, int) (string, error) { return "value", nil }, cacheaside.Options{})))
+				values = append(values, mayfly.Must(cacheaside.New(mayfly.Namespace[string, string]{Name: "v", Redis: rdb, Prefix: fmt.Sprint("v", i, ":"), TTL: time.Minute},
+					func(context.Context, string) (string, error) { return "value", nil }, cacheaside.Options{})))
 				defer values[i].Close(context.Background())
 			}
 			handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				for _, c := range values {
-					if v, err := c.Get(r.Context(), 1); v != "value" || err != nil {
+					if v, err := c.Get(r.Context(), "1"); v != "value" || err != nil {
 						t.Errorf("%q, %v", v, err)
 					}
 				}

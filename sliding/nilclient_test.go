@@ -22,7 +22,7 @@ func TestAClientThatIsNil(t *testing.T) {
 	defer local.Close(t.Context())
 	for _, rdb := range []redis.UniversalClient{&redis.Client{}, &redis.ClusterClient{}, &redis.Ring{}, nil, (*redis.Client)(nil), (*redis.ClusterClient)(nil), (*redis.Ring)(nil)} {
 		for _, l := range []*mayfly.Local{nil, local} {
-			_, err := sliding.New(mayfly.Namespace[string, string]{Name: "sessions", Redis: rdb, Prefix: "session:", TTL: time.Hour, Local: l}, sliding.Options{})
+			_, err := sliding.New(mayfly.Namespace[string, cart]{Name: "sessions", Redis: rdb, Prefix: "session:", TTL: time.Hour, Local: l}, sliding.Options{})
 			if err == nil || !strings.Contains(err.Error(), "Namespace.Redis is nil") && !strings.Contains(err.Error(), "Namespace.Redis is an empty *redis.") {
 				t.Errorf("%T: %v", rdb, err)
 			}

@@ -41,14 +41,14 @@ func (h loggedOut) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 func TestALogoutDuringARotateWhoseDeleteIsLost(t *testing.T) {
 	srv := redistest.Start(t)
 	rdb := srv.Client()
-	s := expect.Value(sliding.New(mayfly.Namespace[string, string]{Name: "s", Redis: rdb, Prefix: "s:", TTL: time.Hour}, sliding.Options{}))(t)
-	expect.OK(t, s.Create(t.Context(), "old", "ada"))
+	s := expect.Value(sliding.New(mayfly.Namespace[string, login]{Name: "s", Redis: rdb, Prefix: "s:", TTL: time.Hour}, sliding.Options{}))(t)
+	expect.OK(t, s.Create(t.Context(), "old", login{"ada"}))
 	rdb.AddHook(loggedOut{redis.NewClient(srv.Options())})
 	err := s.Rotate(t.Context(), "old", "new")
 	if errors.Is(err, mayfly.ErrNotFound) || !errors.Is(err, mayfly.ErrUnknownOutcome) {
 		t.Errorf("got %v", err)
 	}
-	if v, err := s.Peek(t.Context(), "new"); v != "ada" || err != nil {
-		t.Errorf("the new key holds %q, %v: the test has not played what it is about", v, err)
+	if v, err := s.Peek(t.Context(), "new"); v.User != "ada" || err != nil {
+		t.Errorf("the new key holds %v, %v: the test has not played what it is about", v, err)
 	}
 }

@@ -101,16 +101,18 @@ var rooms = map[string]room{
 		"redis/engine redis/journal redis/replica redis/server prometheus go-redis"},
 
 	// Tests only: nothing but tests may import them.
-	"testkit/diff":      {},
-	"testkit/effort":    {},
-	"testkit/expect":    {may: "(root)"},
-	"testkit/foreign":   {},
-	"testkit/chromium":  {may: "testkit/foreign"},
-	"testkit/realredis": {may: "go-redis"},
-	"testkit/late":      {may: "redistest go-redis"},
-	"testkit/processes": {may: "go-redis"},
-	"testkit/proxy":     {may: "redis/resp"},
-	"testkit/backends":  {may: "testkit/realredis redistest miniredis go-redis"},
+	"testkit/diff":       {},
+	"testkit/effort":     {},
+	"testkit/expect":     {may: "(root)"},
+	"testkit/foreign":    {},
+	"testkit/chromium":   {may: "testkit/foreign"},
+	"testkit/wire":       {may: "redis/resp"},
+	"testkit/realserver": {may: "testkit/wire redis/resp"},
+	"testkit/realredis":  {may: "testkit/realserver go-redis"},
+	"testkit/late":       {may: "redistest go-redis"},
+	"testkit/processes":  {may: "go-redis"},
+	"testkit/proxy":      {may: "redis/resp"},
+	"testkit/backends":   {may: "testkit/realredis redistest miniredis go-redis"},
 }
 
 // roomOf is the name in the table for the package in a folder.

@@ -7,37 +7,79 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/expiry"
-	"github.com/mayflycache/mayfly/internal/testkit/realredis"
-	"github.com/redis/go-redis/v9"
+	"github.com/mayflycache/mayfly/internal/redis/resp"
+	"github.com/mayflycache/mayfly/internal/testkit/realserver"
+	"github.com/mayflycache/mayfly/internal/testkit/wire"
 )
 
 // nowMs begins a script. Time stands still in a script, so this is the time that its commands use.
 const nowMs = "local t = redis.call('TIME') local now = t[1]*1000 + math.floor(t[2]/1000) "
 
-func eval(t testing.TB, rdb *redis.Client, script string, args ...any) string {
-	t.Helper()
-	v, err := rdb.Eval(context.Background(), nowMs+script, nil, args...).Result()
-	if err != nil {
-		t.Fatalf("%s: %v", script, err)
-	}
-	return fmt.Sprint(v)
+// server is a real Redis, and a connection to it.
+type server struct {
+	*realserver.Server
+	t    testing.TB
+	conn *wire.Conn
 }
 
-func debug(t testing.TB, rdb *redis.Client, active int) {
-	t.Helper()
-	if err := rdb.Do(context.Background(), "DEBUG", "SET-ACTIVE-EXPIRE", active).Err(); err != nil {
+func start(t testing.TB, o realserver.Options) *server {
+	srv := realserver.Start(t, o)
+	conn, err := wire.Dial(context.Background(), srv.Addr(), time.Minute)
+	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { conn.Close() })
+	return &server{srv, t, conn}
+}
+
+// do sends a command on the connection, which takes less time than one of its own.
+func (s *server) do(words ...any) resp.Value {
+	s.t.Helper()
+	text := make([]string, len(words))
+	for i, w := range words {
+		text[i] = fmt.Sprint(w)
+	}
+	v, err := s.conn.Do(text...)
+	if err != nil {
+		s.t.Fatalf("%.500q: %v", text, err)
+	}
+	return v
+}
+
+// eval returns what a script does: a string, a number, or a list of numbers.
+func (s *server) eval(script string, args ...any) string {
+	s.t.Helper()
+	return said(s.do(append([]any{"EVAL", nowMs + script, 0}, args...)...))
+}
+
+func said(v resp.Value) string {
+	switch v.Kind {
+	case ':':
+		return fmt.Sprint(v.Int)
+	case '*':
+		var parts []string
+		for _, e := range v.List {
+			parts = append(parts, said(e))
+		}
+		return fmt.Sprint(parts)
+	}
+	return v.Text
+}
+
+func (s *server) debug(active int) {
+	s.t.Helper()
+	s.do("DEBUG", "SET-ACTIVE-EXPIRE", active)
 }
 
 // A reader of a real Redis sees what Dead says; what a command does with a deadline in the present millisecond depends on the command.
 func TestDeadIsWhatAReaderOfRedisSees(t *testing.T) {
-	rdb := realredis.Start(t, realredis.Options{Config: []string{"hz 500"}}).Client()
-	debug(t, rdb, 0)
+	srv := start(t, realserver.Options{Config: []string{"hz 500"}})
+	srv.debug(0)
 	for _, c := range []struct {
 		name   string
 		script string
@@ -61,8 +103,8 @@ func TestDeadIsWhatAReaderOfRedisSees(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for i, want := range c.want {
-				rdb.Del(context.Background(), "k", "h")
-				if got := eval(t, rdb, c.script, i-1); got != want {
+				srv.do("DEL", "k", "h")
+				if got := srv.eval(c.script, i-1); got != want {
 					t.Errorf("deadline now%+d: %s, want %s", i-1, got, want)
 				}
 			}
@@ -78,10 +120,10 @@ func TestDeadIsWhatAReaderOfRedisSees(t *testing.T) {
 			reads := map[int64]int{}
 			for range 100 {
 				var deadline int64
-				fmt.Sscan(eval(t, rdb, c.write), &deadline)
+				fmt.Sscan(srv.eval(c.write), &deadline)
 				for over := false; !over; {
 					var now, alive int64
-					fmt.Sscanf(eval(t, rdb, c.read), "[%d %d]", &now, &alive)
+					fmt.Sscanf(srv.eval(c.read), "[%d %d]", &now, &alive)
 					over = expiry.Dead(deadline, now)
 					if over == (alive == 1) {
 						t.Fatalf("at %+d ms from the deadline: readable %v, Dead %v", now-deadline, alive == 1, over)
@@ -97,17 +139,16 @@ func TestDeadIsWhatAReaderOfRedisSees(t *testing.T) {
 // Redis 7.0's cycle decides like its readers. That of Redis 8.0 already deletes in the last millisecond, so a key that nobody reads ends up
 // to a millisecond earlier than for a reader. Ours decides like the readers of both.
 func TestTheCycleOfRedis8DeletesInTheLastMillisecond(t *testing.T) {
-	for _, f := range []realredis.Flavour{realredis.Redis8, realredis.Redis7} {
+	for _, f := range []realserver.Flavour{realserver.Redis8, realserver.Redis7} {
 		t.Run(f.String(), func(t *testing.T) {
-			srv := realredis.Start(t, realredis.Options{Flavour: f, Config: []string{"hz 500"}})
-			rdb := srv.Client()
+			srv := start(t, realserver.Options{Flavour: f, Config: []string{"hz 500"}})
 			const keys = 200
 			early, polls := 0, 0
 			for range 4 {
 				var first, now, left int64
-				fmt.Sscan(eval(t, rdb, "for i = 0, ARGV[1]-1 do redis.call('SET', 'k'..i, 'v', 'PXAT', now+30+i) end return now+30", keys), &first)
+				fmt.Sscan(srv.eval("for i = 0, ARGV[1]-1 do redis.call('SET', 'k'..i, 'v', 'PXAT', now+30+i) end return now+30", keys), &first)
 				for left = 1; left > 0; polls++ {
-					fmt.Sscanf(eval(t, rdb, "return {now, redis.call('DBSIZE')}"), "[%d %d]", &now, &left)
+					fmt.Sscanf(srv.eval("return {now, redis.call('DBSIZE')}"), "[%d %d]", &now, &left)
 					switch dead := min(keys, max(0, now-first)); { // dead: first .. now-1
 					case keys-left > dead+1:
 						t.Fatalf("%d deleted when %d were dead and one in its last millisecond", keys-left, dead)
@@ -117,7 +158,7 @@ func TestTheCycleOfRedis8DeletesInTheLastMillisecond(t *testing.T) {
 				}
 			}
 			t.Logf("%s: in %d of %d looks a key was gone during its last millisecond", srv.Version(), early, polls)
-			if f == realredis.Redis7 && early > 0 {
+			if f == realserver.Redis7 && early > 0 {
 				t.Error("7.0 deleted in the last millisecond")
 			}
 		})
@@ -128,10 +169,11 @@ func TestTheCycleOfRedis8DeletesInTheLastMillisecond(t *testing.T) {
 // alive: the costs in the simulation of deadplot. The lowest of several rounds counts.
 func BenchmarkRedisCycle(b *testing.B) {
 	const keys = 200_000
-	ctx := context.Background()
-	rdb := realredis.Start(b, realredis.Options{Config: []string{"appendonly no"}}).Client()
+	srv := start(b, realserver.Options{Config: []string{"appendonly no"}})
 	figure := func(section, field string) float64 {
-		f, err := strconv.ParseFloat(rdb.InfoMap(ctx, section).Item(map[string]string{"cpu": "CPU", "stats": "Stats"}[section], field), 64)
+		_, after, _ := strings.Cut(srv.do("INFO", section).Text, "\n"+field+":")
+		number, _, _ := strings.Cut(after, "\r")
+		f, err := strconv.ParseFloat(number, 64)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -140,33 +182,33 @@ func BenchmarkRedisCycle(b *testing.B) {
 	spent := func() (us float64) { return 1e6 * (figure("cpu", "used_cpu_user") + figure("cpu", "used_cpu_sys")) }
 	write := func(ttl int) {
 		for from := 0; from < keys; from += 10_000 {
-			eval(b, rdb, "for i = 1, 10000 do redis.call('SET', 'k'..(ARGV[1]+i), 'v', 'PXAT', now+ARGV[2]) end return 1", from, ttl)
+			srv.eval("for i = 1, 10000 do redis.call('SET', 'k'..(ARGV[1]+i), 'v', 'PXAT', now+ARGV[2]) end return 1", from, ttl)
 		}
 	}
-	wait := func() { rdb.BLPop(ctx, time.Second, "nothing") } // polling would cost more than the cycle
+	wait := func() { srv.do("BLPOP", "nothing", 1) } // polling would cost more than the cycle
 	dead, alive := math.Inf(1), math.Inf(1)
 	for b.Loop() {
-		debug(b, rdb, 0)
+		srv.debug(0)
 		write(-1)
 		before := spent()
-		debug(b, rdb, 1)
-		for rdb.DBSize(ctx).Val() > 0 {
+		srv.debug(1)
+		for srv.do("DBSIZE").Int > 0 {
 			wait()
 		}
 		dead = min(dead, (spent()-before)/keys)
 
 		write(3_600_000)
-		rdb.ConfigSet(ctx, "hz", "500")
+		srv.do("CONFIG", "SET", "hz", 500)
 		turn := func(active int) float64 { // processor time of the event loop, mostly for the 500 runs a second
-			debug(b, rdb, active)
+			srv.debug(active)
 			us, turns := spent(), figure("stats", "eventloop_cycles")
 			wait()
 			wait()
 			return (spent() - us) / (figure("stats", "eventloop_cycles") - turns)
 		}
 		alive = min(alive, (turn(1)-turn(0))/20) // 20 tested in each run
-		rdb.ConfigSet(ctx, "hz", "10")
-		rdb.FlushAll(ctx)
+		srv.do("CONFIG", "SET", "hz", 10)
+		srv.do("FLUSHALL")
 	}
 	b.ReportMetric(dead, "us/dead")
 	b.ReportMetric(alive, "us/alive")
@@ -176,10 +218,9 @@ func BenchmarkRedisCycle(b *testing.B) {
 // readers, one writing client. It takes half a minute and reports how many keys were held beyond their deadline.
 func BenchmarkRedisHoldsDeadKeys(b *testing.B) {
 	const keys, batch = 1_000_000, 5000
-	for _, f := range []realredis.Flavour{realredis.Redis8, realredis.Redis7} {
+	for _, f := range []realserver.Flavour{realserver.Redis8, realserver.Redis7} {
 		b.Run(f.String(), func(b *testing.B) {
-			ctx := context.Background()
-			rdb := realredis.Start(b, realredis.Options{Flavour: f, Config: []string{"appendonly no"}}).Client()
+			srv := start(b, realserver.Options{Flavour: f, Config: []string{"appendonly no"}})
 			for b.Loop() {
 				r := rand.New(rand.NewPCG(1, 2))
 				ttls := make([]int64, keys)
@@ -187,13 +228,11 @@ func BenchmarkRedisHoldsDeadKeys(b *testing.B) {
 					ttls[i] = 1000 + r.Int64N(9000)
 				}
 				write := func(from int, start int64) {
-					args := []any{from}
+					args := []any{"EVAL", "for i = 2, #ARGV do redis.call('SET', 'k'..(ARGV[1]+i), 'v', 'PXAT', ARGV[i]) end return 1", 0, from}
 					for _, ttl := range ttls[from : from+batch] {
 						args = append(args, start+ttl)
 					}
-					if err := rdb.Eval(ctx, "for i = 2, #ARGV do redis.call('SET', 'k'..(ARGV[1]+i), 'v', 'PXAT', ARGV[i]) end return 1", nil, args...).Err(); err != nil {
-						b.Fatal(err)
-					}
+					srv.do(args...)
 				}
 				begun := time.Now()
 				write(0, begun.UnixMilli()+1e6)
@@ -213,16 +252,21 @@ func BenchmarkRedisHoldsDeadKeys(b *testing.B) {
 				var worst, share, area float64 // area: dead keys times ms
 				before, writes, now, left := start, 0, int64(0), int64(1)
 				for left > 0 {
-					pipe := rdb.Pipeline()
 					for range 100 {
-						pipe.Set(ctx, "written", "v", time.Hour)
+						srv.conn.Add("SET", "written", "v", "EX", "3600")
 					}
-					pipe.Del(ctx, "written")
-					look := pipe.Eval(ctx, nowMs+"return {now, redis.call('DBSIZE')}", nil)
-					if _, err := pipe.Exec(ctx); err != nil {
-						b.Fatal(err)
+					srv.conn.Add("DEL", "written")
+					srv.conn.Add("EVAL", nowMs+"return {now, redis.call('DBSIZE')}", "0")
+					look, err := resp.Value{}, srv.conn.Flush()
+					for range 102 {
+						if err == nil {
+							look, err = srv.conn.Reply()
+						}
 					}
-					fmt.Sscanf(fmt.Sprint(look.Val()), "[%d %d]", &now, &left)
+					if err != nil || look.Kind != '*' {
+						b.Fatal(look.Text, err)
+					}
+					fmt.Sscanf(said(look), "[%d %d]", &now, &left)
 					if now < start {
 						continue
 					}

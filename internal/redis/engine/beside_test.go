@@ -3,9 +3,9 @@ package engine
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 	"github.com/mayflycache/mayfly/internal/redis/values"
+	"github.com/mayflycache/mayfly/internal/testkit/wire"
 )
 
 // beside is an engine and a real Redis that get the same commands. The clock runs, but nothing is reaped, so that commands find dead keys and
@@ -21,7 +22,7 @@ type beside struct {
 	engine   *Engine
 	now      int64            // the engine's: real time, or later if a command had to wait
 	sessions map[int]*Session // by protocol, and the two below
-	conns    map[int]*wire
+	conns    map[int]*wire.Conn
 	strict   bool // no set becomes a table, so the order of small ones, which may come from a table, is defined
 
 	batch  []*exchange  // sent to the engine, but not to Redis yet
@@ -64,27 +65,6 @@ func (m *mismatch) Error() string {
 	return fmt.Sprintf("RESP%d %.200q: %s\n   got %.300s %.300v\n  want %.300s %.300v", m.proto, m.args, m.what, notation(m.got), m.events, notation(m.want), m.wantEvents)
 }
 
-type wire struct {
-	net.Conn
-	r   *resp.Reader
-	buf []byte
-}
-
-func (w *wire) add(args []string) {
-	w.buf = fmt.Appendf(w.buf, "*%d\r\n", len(args))
-	for _, a := range args {
-		w.buf = fmt.Appendf(w.buf, "$%d\r\n%s\r\n", len(a), a)
-	}
-}
-
-// flush sends the added commands.
-func (w *wire) flush() error {
-	w.SetDeadline(time.Now().Add(time.Minute))
-	_, err := w.Write(w.buf)
-	w.buf = w.buf[:0]
-	return err
-}
-
 // lowLimits make both forms of each structure appear with small values.
 var lowLimits = values.Limits{
 	HashMaxListpackEntries: 4, HashMaxListpackValue: 64, ListMaxListpackSize: 4,
@@ -95,23 +75,23 @@ var lowLimits = values.Limits{
 // newBeside returns a new engine and the server at addr, both empty.
 func newBeside(addr string, low bool) (*beside, error) {
 	b := &beside{
-		engine: New(Options{Seed: 1}), sessions: map[int]*Session{}, conns: map[int]*wire{}, timely: map[int]bool{},
+		engine: New(Options{Seed: 1}), sessions: map[int]*Session{}, conns: map[int]*wire.Conn{}, timely: map[int]bool{},
 		strict: !low, who: checker,
 	}
 	for _, who := range []int{2, 3, subscriber, checker} {
-		conn, err := net.Dial("tcp", addr)
+		conn, err := wire.Dial(context.Background(), addr, time.Minute)
 		if err != nil {
 			return nil, errors.Join(err, b.close())
 		}
-		b.conns[who] = &wire{Conn: conn, r: resp.NewReader(bufio.NewReaderSize(conn, 1<<16))}
+		b.conns[who] = conn
 		b.sessions[who] = b.engine.NewSession(SessionOptions{Now: time.Now().UnixMicro()})
 	}
 	sub := b.conns[subscriber]
-	sub.add([]string{"PSUBSCRIBE", "__keyevent@*", "end"})
-	err := sub.flush()
+	sub.Add("PSUBSCRIBE", "__keyevent@*", "end")
+	err := sub.Flush()
 	for range 2 {
 		if err == nil {
-			_, err = sub.r.Read()
+			_, err = sub.Reply()
 		}
 	}
 	if err != nil {
@@ -247,9 +227,9 @@ func (b *beside) ask(args []string, how tolerance) *exchange {
 	s, sub := b.sessions[b.who], b.sessions[subscriber]
 	x := &exchange{args: args, proto: b.who, how: how, got: b.do(s, args)}
 	w := b.conns[b.who]
-	w.add(args)
+	w.Add(args...)
 	if x.marked = s.queue == nil; x.marked {
-		w.add([]string{"PUBLISH", "end", ""})
+		w.Add("PUBLISH", "end", "")
 	}
 	if len(sub.Out.Bytes()) > 0 {
 		r := b.taken(sub)
@@ -282,13 +262,13 @@ func (b *beside) flush() *mismatch {
 		return nil
 	}
 	w, sub := b.conns[b.who], b.conns[subscriber]
-	if err := w.flush(); err != nil {
+	if err := w.Flush(); err != nil {
 		return &mismatch{exchange: b.batch[0], what: err.Error()}
 	}
 	for _, x := range b.batch {
 		var err error
-		if x.want, err = w.r.Read(); err == nil && x.marked {
-			_, err = w.r.Read()
+		if x.want, err = w.Reply(); err == nil && x.marked {
+			_, err = w.Reply()
 		}
 		if err != nil {
 			return &mismatch{exchange: x, what: "no reply: " + err.Error()}
@@ -300,7 +280,7 @@ func (b *beside) flush() *mismatch {
 	sub.SetDeadline(time.Now().Add(time.Minute))
 	for _, x := range b.batch {
 		for x.marked {
-			v, err := sub.r.Read()
+			v, err := sub.Reply()
 			if err != nil {
 				return &mismatch{exchange: x, what: "no event: " + err.Error()}
 			}

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/mayflycache/mayfly/internal/testkit/realredis"
+	"github.com/mayflycache/mayfly/internal/testkit/realserver"
+	"github.com/mayflycache/mayfly/internal/testkit/wire"
 )
 
 // Of three nodes the first serves b (slot 3300) and f (3168), the second k (7629), the third foo (12182). The commands to @0, @1 and @2 are
@@ -192,15 +192,15 @@ const downScript = `
 `
 
 func TestClusterBesideRedis(t *testing.T) {
-	real := realredis.StartCluster(t, 3, 0, realredis.Options{})
+	real := realserver.StartCluster(t, 3, 0, realserver.Options{})
 	servers := real.Nodes()
 	mine := newNodes(3)
 	var theirs []*realTarget
 	for _, s := range servers {
-		theirs = append(theirs, &realTarget{t: t, addr: s.Addr(), conns: map[string]*realConn{}})
+		theirs = append(theirs, &realTarget{t: t, addr: s.Addr(), conns: map[string]*wire.Conn{}})
 		defer theirs[len(theirs)-1].close()
 	}
-	mineNames, theirNames := mine.names(), realNames(t, servers)
+	mineNames, theirNames := mine.names(), realNames(servers)
 	play := func(script string) {
 		for line := range strings.Lines(script) {
 			line = strings.TrimSpace(line)
@@ -226,17 +226,7 @@ func TestClusterBesideRedis(t *testing.T) {
 
 	servers[2].Kill()
 	mine.SetDown(2, true)
-	admin := servers[0].Client()
-	for deadline, poll := time.After(time.Minute), time.Tick(50*time.Millisecond); ; {
-		if strings.Contains(admin.ClusterInfo(t.Context()).Val(), "cluster_state:fail") {
-			break
-		}
-		select {
-		case <-poll:
-		case <-deadline:
-			t.Fatal("the real cluster did not notice that a node is down")
-		}
-	}
+	servers[0].Await("cluster_state:fail", "CLUSTER", "INFO")
 	play(downScript)
 }
 
@@ -277,11 +267,10 @@ func sameWords(command, reply string) string {
 	return strings.Join(parts, "\n")
 }
 
-func realNames(t *testing.T, servers []*realredis.Server) *strings.Replacer {
+func realNames(servers []*realserver.Server) *strings.Replacer {
 	var pairs []string
 	for i, s := range servers {
-		admin := s.Client()
-		ask := func(what string) string { return admin.Do(t.Context(), "CLUSTER", what).Val().(string) }
+		ask := func(what string) string { return s.Do("CLUSTER", what).Text }
 		_, port, _ := net.SplitHostPort(s.Addr())
 		line := ask("NODES")
 		bus := regexp.MustCompile(port + `@(\d+)`).FindStringSubmatch(line)[1]

@@ -40,10 +40,11 @@ func TestConnectionsAreRedis(t *testing.T) {
 // first is do for a command whose reply may be a push.
 func (r *realTarget) first(who string, args ...string) string {
 	c := r.conn(who)
-	if err := c.send(args); err != nil {
+	c.Add(args...)
+	if err := c.Flush(); err != nil {
 		r.t.Fatal(err)
 	}
-	v, err := c.Read()
+	v, err := c.Reply()
 	if err != nil {
 		return err.Error()
 	}

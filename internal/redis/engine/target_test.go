@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"bufio"
-	"fmt"
 	"io"
 	"net"
 	"strconv"
@@ -10,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mayflycache/mayfly/internal/redis/resp"
-	"github.com/mayflycache/mayfly/internal/testkit/expect"
-	"github.com/mayflycache/mayfly/internal/testkit/realredis"
+	"github.com/mayflycache/mayfly/internal/testkit/realserver"
+	"github.com/mayflycache/mayfly/internal/testkit/wire"
 )
 
 // target plays rules: a stage, or a real Redis.
@@ -32,23 +29,18 @@ type target interface {
 type realTarget struct {
 	t     *testing.T
 	addr  string
-	conns map[string]*realConn
-	other *realredis.Server // a replica; nil: not needed yet
-}
-
-type realConn struct {
-	net.Conn
-	*resp.Reader
+	conns map[string]*wire.Conn
+	other *realserver.Server // a replica; nil: not needed yet
 }
 
 // realServer starts the Redis to compare with.
 func realServer(t *testing.T) string {
-	return realredis.Start(t, realredis.Options{Config: []string{"enable-debug-command yes"}}).Addr()
+	return realserver.Start(t, realserver.Options{Config: []string{"enable-debug-command yes"}}).Addr()
 }
 
 // newRealTarget returns the server at addr in its initial state, except for its statistics.
 func newRealTarget(t *testing.T, addr string) *realTarget {
-	r := &realTarget{t: t, addr: addr, conns: map[string]*realConn{}}
+	r := &realTarget{t: t, addr: addr, conns: map[string]*wire.Conn{}}
 	for _, line := range []string{
 		"FLUSHALL", "SCRIPT FLUSH", "DEBUG SET-ACTIVE-EXPIRE 1", `CONFIG SET notify-keyspace-events "" maxmemory 0 maxmemory-policy noeviction lazyfree-lazy-expire no`,
 	} {
@@ -61,24 +53,25 @@ func newRealTarget(t *testing.T, addr string) *realTarget {
 
 func (r *realTarget) name() string { return "Redis" }
 
-func (r *realTarget) conn(who string) *realConn {
+func (r *realTarget) conn(who string) *wire.Conn {
 	if r.conns[who] == nil {
-		c, err := net.Dial("tcp", r.addr)
+		c, err := wire.Dial(r.t.Context(), r.addr, time.Minute)
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		r.conns[who] = &realConn{c, resp.NewReader(c)}
+		r.conns[who] = c
 	}
 	return r.conns[who]
 }
 
 func (r *realTarget) do(who string, args ...string) string {
 	c := r.conn(who)
-	if err := c.send(args); err != nil {
+	c.Add(args...)
+	if err := c.Flush(); err != nil {
 		r.t.Fatal(err)
 	}
 	for {
-		v, err := c.Read()
+		v, err := c.Reply()
 		if err == io.EOF {
 			return ""
 		}
@@ -91,25 +84,12 @@ func (r *realTarget) do(who string, args ...string) string {
 	}
 }
 
-// send sends a command, and gives the reply some time to arrive.
-func (c *realConn) send(args []string) error {
-	w := bufio.NewWriter(c)
-	fmt.Fprintf(w, "*%d\r\n", len(args))
-	for _, a := range args {
-		fmt.Fprintf(w, "$%d\r\n%s\r\n", len(a), a)
-	}
-	c.SetReadDeadline(time.Now().Add(time.Minute))
-	return w.Flush()
-}
-
-func (c *realConn) Read() (resp.Value, error) { return c.Reader.Read() }
-
 func (r *realTarget) take(who string) string {
 	c := r.conn(who)
 	var out []string
 	for {
 		c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-		v, err := c.Read()
+		v, err := c.Reply()
 		if err != nil {
 			return strings.Join(out, " ")
 		}
@@ -134,12 +114,13 @@ func (r *realTarget) attach() {
 		r.t.Fatal(reply)
 	}
 	c := r.conn("feed")
-	if err := c.send([]string{"SYNC"}); err != nil {
+	c.Add("SYNC")
+	if err := c.Flush(); err != nil {
 		r.t.Fatal(err)
 	}
 	var head string
 	for b := []byte{0}; !strings.HasSuffix(head, "\r\n"); {
-		if _, err := c.Conn.Read(b); err != nil {
+		if _, err := c.Read(b); err != nil {
 			r.t.Fatal(err)
 		}
 		head = strings.TrimLeft(head+string(b), "\n")
@@ -148,7 +129,7 @@ func (r *realTarget) attach() {
 	if err != nil {
 		r.t.Fatalf("SYNC: %q", head)
 	}
-	if _, err := io.CopyN(io.Discard, c.Conn, int64(n)); err != nil {
+	if _, err := io.CopyN(io.Discard, c, int64(n)); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -156,7 +137,7 @@ func (r *realTarget) attach() {
 func (r *realTarget) stream() (string, int64) {
 	now, c := time.Now(), r.conn("feed")
 	c.SetReadDeadline(now.Add(300 * time.Millisecond))
-	return propagated(c.Read), now.UnixMilli()
+	return propagated(c.Reply), now.UnixMilli()
 }
 
 func (r *realTarget) replica(args ...string) string {
@@ -165,19 +146,17 @@ func (r *realTarget) replica(args ...string) string {
 		r.other = replicaServer(r.t)
 		r.do("", "CONFIG", "SET", "repl-diskless-sync-delay", "0")
 		r.conns["R"] = nil
-		at := &realTarget{t: r.t, addr: r.other.Addr(), conns: map[string]*realConn{}}
+		at := &realTarget{t: r.t, addr: r.other.Addr(), conns: map[string]*wire.Conn{}}
 		if reply := at.do("", "REPLICAOF", host, port); reply != "+OK" {
 			r.t.Fatal(reply)
 		}
-		expect.Eventually(r.t, "the replica is in step", func() bool {
-			return strings.Contains(at.do("", "INFO", "replication"), "master_link_status:up")
-		})
+		r.other.Await("master_link_status:up", "INFO", "replication")
 		r.conns["R"] = at.conn("")
 	}
 	return r.do("R", args...)
 }
 
 // replicaServer is a Redis for use as a replica, one for each test.
-func replicaServer(t *testing.T) *realredis.Server {
-	return realredis.Start(t, realredis.Options{Config: []string{"enable-debug-command yes"}})
+func replicaServer(t *testing.T) *realserver.Server {
+	return realserver.Start(t, realserver.Options{Config: []string{"enable-debug-command yes"}})
 }

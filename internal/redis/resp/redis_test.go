@@ -12,13 +12,14 @@ import (
 
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
-	"github.com/mayflycache/mayfly/internal/testkit/realredis"
+	"github.com/mayflycache/mayfly/internal/testkit/realserver"
+	"github.com/mayflycache/mayfly/internal/testkit/wire"
 )
 
 // The Parser reads the same commands as a real Redis. The test sends commands that Redis does not know, whose errors repeat the arguments,
 // and compares the error that ends a stream too.
 func TestRedisReadsTheSameCommands(t *testing.T) {
-	addr := realredis.Start(t, realredis.Options{}).Addr()
+	addr := realserver.Start(t, realserver.Options{}).Addr()
 	for _, s := range streams {
 		compare(t, addr, s.in)
 	}
@@ -103,14 +104,12 @@ func cut(b []byte, n int) []byte {
 }
 
 func TestRedisWritesTheSameDoubles(t *testing.T) {
-	addr := realredis.Start(t, realredis.Options{}).Addr()
-	conn, err := net.Dial("tcp", addr)
+	addr := realserver.Start(t, realserver.Options{}).Addr()
+	conn, err := wire.Dial(t.Context(), addr, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(time.Minute))
-	reader := resp.NewReader(conn)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	draw := rand.New(rand.NewPCG(seed, 0))
@@ -133,9 +132,8 @@ func TestRedisWritesTheSameDoubles(t *testing.T) {
 		}
 	}
 	for _, f := range numbers {
-		fmt.Fprintf(conn, "EVAL \"redis.call('DEL', KEYS[1]); redis.call('ZADD', KEYS[1], ARGV[1], 'm'); return redis.call('ZSCORE', KEYS[1], 'm')\" 1 {resp}double %v\r\n",
-			strings.NewReplacer("+Inf", "inf", "-Inf", "-inf").Replace(fmt.Sprintf("%.17g", f)))
-		v, err := reader.Read()
+		v, err := conn.Do("EVAL", "redis.call('DEL', KEYS[1]); redis.call('ZADD', KEYS[1], ARGV[1], 'm'); return redis.call('ZSCORE', KEYS[1], 'm')",
+			"1", "{resp}double", strings.NewReplacer("+Inf", "inf", "-Inf", "-inf").Replace(fmt.Sprintf("%.17g", f)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package realredis
+package realserver
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func TestAServerOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Client().Ping(t.Context()).Err(); err != nil || !s.process.alive() {
+	if _, err := s.ask(t.Context(), "PING"); err != nil || !s.process.alive() {
 		t.Errorf("PING = %v, alive = %v: the server died with a thread", err, s.process.alive())
 	}
 }

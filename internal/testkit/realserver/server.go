@@ -1,9 +1,5 @@
-// Package realredis starts real Redis servers for tests, alone, as a cluster or with sentinels, and breaks them: it stops, kills, pauses and
-// fails them over. Only tests import it.
-//
-//	srv := realredis.Start(t, realredis.Options{})
-//	rdb := srv.Client()
-//	srv.Kill() // what does the code under test do now?
+// Package realserver starts real Redis servers for tests, alone, as a cluster or with sentinels, and breaks them: it stops, kills, pauses and
+// fails them over. Only tests import it. It knows no client: those of go-redis are in realredis.
 //
 // Every server listens on a free loopback port, saves nothing, and ends with the test, or with the test process at the latest; if the test
 // failed, its log is shown.
@@ -11,7 +7,7 @@
 // Only the environment names the servers: MAYFLY_REDIS_BIN, MAYFLY_REDIS7_BIN and MAYFLY_VALKEY_BIN are directories that hold redis-server,
 // as printed by .ci/redis. A test without the server that it needs is skipped, or fails if MAYFLY_REQUIRE_REDIS=1. The lines
 // "SKIPPED-NO-REDIS test: why" and "REAL-REDIS started version", which go test -v shows, can be counted.
-package realredis
+package realserver
 
 import (
 	"context"
@@ -26,8 +22,10 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/mayflycache/mayfly/internal/redis/resp"
+	"github.com/mayflycache/mayfly/internal/testkit/wire"
 )
 
 // Options say what to start. The zero value is Redis 8.
@@ -47,7 +45,6 @@ type Server struct {
 	port    int
 	busPort int // of a cluster node, otherwise 0
 	process *process
-	own     *redis.Client // for our own commands, made by admin
 }
 
 // Start starts a single server.
@@ -90,7 +87,7 @@ func prepare(t testing.TB, b binary, config ...string) *Server {
 // scratch is a directory for a server's files, in memory if the system has such a place: sentinels and cluster nodes fsync what they learn,
 // and one that waits for a busy disk is taken for dead by its peers.
 func scratch(t testing.TB) string {
-	dir, err := os.MkdirTemp("/dev/shm", "mayfly-realredis-")
+	dir, err := os.MkdirTemp("/dev/shm", "mayfly-realserver-")
 	if err != nil {
 		return t.TempDir()
 	}
@@ -99,11 +96,8 @@ func scratch(t testing.TB) string {
 }
 
 func (s *Server) cleanup() {
-	if s.own != nil {
-		s.own.Close()
-	}
 	if err := s.process.end(os.Kill); err != nil {
-		s.t.Errorf("realredis: %v", err)
+		s.t.Errorf("realserver: %v", err)
 	}
 	if s.t.Failed() {
 		s.t.Logf("log of %v at port %d:\n%s", s.binary.version, s.port, s.log())
@@ -124,7 +118,7 @@ func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
-		t.Fatalf("realredis: %v", err)
+		t.Fatalf("realserver: %v", err)
 	}
 }
 
@@ -193,13 +187,16 @@ func (s *Server) run() error {
 
 // answers checks that the server answers PING, and that it is this one: if two servers wanted one port, the answer may come from the other.
 func (s *Server) answers(ctx context.Context) error {
-	rdb := redis.NewClient(s.adminOptions())
-	defer rdb.Close()
-	if err := rdb.Ping(ctx).Err(); err != nil {
+	c, err := wire.Dial(ctx, s.Addr(), hangs)
+	if err != nil {
 		return err
 	}
-	info, err := rdb.Info(ctx, "server").Result()
-	if pid := fmt.Sprintf("process_id:%d\r\n", s.process.cmd.Process.Pid); err == nil && !strings.Contains(info, pid) {
+	defer c.Close()
+	if _, err := c.Do("PING"); err != nil {
+		return err
+	}
+	info, err := c.Do("INFO", "server")
+	if pid := fmt.Sprintf("process_id:%d\r\n", s.process.cmd.Process.Pid); err == nil && !strings.Contains(info.Text, pid) {
 		return errors.New("another server has its port")
 	}
 	return err
@@ -222,16 +219,6 @@ func freePort() (int, error) {
 
 // Addr returns the server's address, which never changes.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
-
-// Options returns options for a go-redis client of the server, for the caller to change.
-func (s *Server) Options() *redis.Options { return &redis.Options{Addr: s.Addr()} }
-
-// Client returns a new client of the server, which is closed at the end of the test.
-func (s *Server) Client() *redis.Client {
-	rdb := redis.NewClient(s.Options())
-	s.t.Cleanup(func() { rdb.Close() })
-	return rdb
-}
 
 // Version returns the server's version.
 func (s *Server) Version() Version { return s.binary.version }
@@ -274,17 +261,37 @@ func (s *Server) Resume() {
 	s.process.paused = false
 }
 
-// admin returns a client for our own commands.
-func (s *Server) admin() *redis.Client {
-	if s.own == nil {
-		s.own = redis.NewClient(s.adminOptions())
-	}
-	return s.own
+// Do sends a command on a connection of its own, and returns the reply, which must not be an error.
+func (s *Server) Do(words ...string) resp.Value {
+	s.t.Helper()
+	v, err := s.ask(context.Background(), words...)
+	must(s.t, err)
+	return v
 }
 
-// adminOptions disable retries, which are until's job.
-func (s *Server) adminOptions() *redis.Options {
-	return &redis.Options{Addr: s.Addr(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true}
+// Await waits until the reply to a command contains text.
+func (s *Server) Await(text string, words ...string) {
+	s.t.Helper()
+	must(s.t, until(func(ctx context.Context) error {
+		v, err := s.ask(ctx, words...)
+		if err == nil && !strings.Contains(v.Text, text) {
+			err = fmt.Errorf("%s does not say %q to %q: %s", s.Addr(), text, words, v.Text)
+		}
+		return err
+	}))
+}
+
+// hangs is how long a server takes at least if it hangs.
+const hangs = 5 * time.Second
+
+// ask sends a command once, since to repeat it is until's job, and returns the reply.
+func (s *Server) ask(ctx context.Context, words ...string) (resp.Value, error) {
+	c, err := wire.Dial(ctx, s.Addr(), hangs)
+	if err != nil {
+		return resp.Value{}, err
+	}
+	defer c.Close()
+	return c.Do(words...)
 }
 
 // up reports whether the server can be expected to answer.

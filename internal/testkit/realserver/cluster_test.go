@@ -1,24 +1,18 @@
-package realredis
+package realserver
 
 import (
-	"context"
 	"fmt"
 	"testing"
-	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
-// holds writes and reads keys of many slots.
-func holds(t *testing.T, rdb redis.UniversalClient) {
+// holds writes and reads keys of many slots, each where it belongs.
+func holds(t *testing.T, owner func(key string) *Server) {
 	t.Helper()
 	for i := range 20 {
-		key := fmt.Sprint("key", i)
-		if err := rdb.Set(context.Background(), key, i, time.Minute).Err(); err != nil {
-			t.Fatalf("SET %s: %v", key, err)
-		}
-		if got, err := rdb.Get(context.Background(), key).Int(); err != nil || got != i {
-			t.Fatalf("GET %s = %d, %v, want %d", key, got, err, i)
+		key, s := fmt.Sprint("key", i), owner(fmt.Sprint("key", i))
+		s.Do("SET", key, fmt.Sprint(i), "EX", "60")
+		if got := s.Do("GET", key).Text; got != fmt.Sprint(i) {
+			t.Fatalf("GET %s = %q, want %d", key, got, i)
 		}
 	}
 }
@@ -30,16 +24,15 @@ func TestCluster(t *testing.T) {
 		if n := len(c.Nodes()); n != 6 || !flavours[o.Flavour].fits(c.Nodes()[0].Version()) {
 			t.Errorf("%d nodes of %v, want 6 of %v", n, c.Nodes()[0].Version(), o.Flavour)
 		}
-		rdb := c.Client()
-		holds(t, rdb)
+		holds(t, c.Owner)
 
 		old := c.Owner("key1")
 		now := c.Failover("key1")
 		if now == old || c.Owner("key1") != now {
 			t.Errorf("after Failover the owner is %s, was %s, Failover said %s", c.Owner("key1").Addr(), old.Addr(), now.Addr())
 		}
-		if got, err := rdb.Get(context.Background(), "key1").Int(); err != nil || got != 1 {
-			t.Errorf("after Failover GET key1 = %d, %v", got, err)
+		if got := now.Do("GET", "key1").Text; got != "1" {
+			t.Errorf("after Failover GET key1 = %q", got)
 		}
 
 		if o.Flavour != Redis8 {
@@ -51,7 +44,7 @@ func TestCluster(t *testing.T) {
 		}
 		now.Resume()
 		c.Settle()
-		holds(t, c.Client())
+		holds(t, c.Owner)
 
 		old.Kill()
 		c.Settle()
@@ -60,7 +53,7 @@ func TestCluster(t *testing.T) {
 		}
 		old.Restart()
 		c.Settle()
-		holds(t, c.Client())
+		holds(t, c.Owner)
 	})
 }
 
@@ -78,21 +71,20 @@ func TestClusterSizesAreChecked(t *testing.T) {
 // A slot moves with its keys, whoever serves it.
 func TestMigrate(t *testing.T) {
 	c := StartCluster(t, 3, 0, Options{})
-	rdb := c.Client()
-	holds(t, rdb)
+	holds(t, c.Owner)
 	from := c.Owner("key1")
-	rdb.Set(t.Context(), "{key1}more", "v", time.Minute)
+	from.Do("SET", "{key1}more", "v", "EX", "60")
 	to := c.Migrate("key1")
 	if to == from || c.Owner("key1") != to || c.Owner("{key1}more") != to {
 		t.Errorf("it was at %s, is at %s, and Migrate said %s", from.Addr(), c.Owner("key1").Addr(), to.Addr())
 	}
 	for key, want := range map[string]string{"key1": "1", "{key1}more": "v"} {
-		if got, err := to.Client().Get(t.Context(), key).Result(); got != want || err != nil {
-			t.Errorf("GET %s = %q, %v", key, got, err)
+		if got := to.Do("GET", key).Text; got != want {
+			t.Errorf("GET %s = %q", key, got)
 		}
 	}
-	if ttl := rdb.PTTL(t.Context(), "key1").Val(); ttl <= 0 || ttl > time.Minute {
-		t.Errorf("it has %v left", ttl)
+	if ttl := to.Do("PTTL", "key1").Int; ttl <= 0 || ttl > 60_000 {
+		t.Errorf("it has %d ms left", ttl)
 	}
-	holds(t, rdb)
+	holds(t, c.Owner)
 }

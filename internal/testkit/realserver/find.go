@@ -1,4 +1,4 @@
-package realredis
+package realserver
 
 import (
 	"fmt"
@@ -78,18 +78,18 @@ func need(t testing.TB, f Flavour) binary {
 	if dir == "" {
 		why := fmt.Sprintf("no %v: export %s=$(%s)", f, flavour.variable, flavour.get)
 		if os.Getenv("MAYFLY_REQUIRE_REDIS") == "1" && !flavour.optional {
-			t.Fatalf("realredis: MAYFLY_REQUIRE_REDIS=1, but %s", why)
+			t.Fatalf("realserver: MAYFLY_REQUIRE_REDIS=1, but %s", why)
 		}
 		t.Skipf("SKIPPED-NO-REDIS %s: %s", t.Name(), why)
 	}
 	path := filepath.Join(dir, "redis-server")
 	out, err := exec.Command(path, "--version").Output()
 	if err != nil {
-		t.Fatalf("realredis: %s: %s --version: %v", flavour.variable, path, err)
+		t.Fatalf("realserver: %s: %s --version: %v", flavour.variable, path, err)
 	}
 	version, err := parseVersion(string(out))
 	if err != nil || !flavour.fits(version) {
-		t.Fatalf("realredis: %s must hold %v, got %v (%v)", flavour.variable, f, version, err)
+		t.Fatalf("realserver: %s must hold %v, got %v (%v)", flavour.variable, f, version, err)
 	}
 	return binary{path, version}
 }
@@ -100,7 +100,7 @@ func Tool(t testing.TB, f Flavour, name string) string {
 	t.Helper()
 	path := filepath.Join(filepath.Dir(need(t, f).path), name)
 	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("realredis: no %s beside redis-server: %v", name, err)
+		t.Fatalf("realserver: no %s beside redis-server: %v", name, err)
 	}
 	return path
 }

@@ -1,4 +1,4 @@
-package realredis
+package realserver
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package realredis
+package realserver
 
 import (
 	"context"
@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
 // A Sentinel is a master with its replicas, watched by three sentinels. The methods of its nodes break it; a master that is killed or paused
@@ -18,23 +19,17 @@ import (
 type Sentinel struct {
 	t         testing.TB
 	nodes     []*Server
-	sentinels []watcher
+	sentinels []*Server
 }
 
-// A watcher is one sentinel, with a client for commands of our own.
-type watcher struct {
-	*Server
-	rdb *redis.SentinelClient
-}
-
-// masterName is the sentinels' name for the master.
-const masterName = "mayfly"
+// MasterName is the sentinels' name for the master.
+const MasterName = "mayfly"
 
 // StartSentinel starts a master with replicas (at least one) and three sentinels, and returns when each of them knows all others.
 func StartSentinel(t testing.TB, replicas int, o Options) *Sentinel {
 	t.Helper()
 	if replicas < 1 {
-		t.Fatalf("realredis: StartSentinel needs at least 1 replica, got %d", replicas)
+		t.Fatalf("realserver: StartSentinel needs at least 1 replica, got %d", replicas)
 	}
 	b := need(t, o.Flavour)
 	s := &Sentinel{t: t}
@@ -49,39 +44,49 @@ func StartSentinel(t testing.TB, replicas int, o Options) *Sentinel {
 
 	must(t, until(func(ctx context.Context) error { return s.replicated(ctx, master) })) // otherwise the sentinels see the replicas only at their next look, in 10 s
 
-	var watchers []*Server
 	for range 3 {
 		w := prepare(t, b)
 		w.mode = []string{"--sentinel"}
 		w.config = []string{ // in place of a server's lines, which a sentinel refuses
-			fmt.Sprintf("sentinel monitor %s 127.0.0.1 %d 2", masterName, master.port),
-			"sentinel down-after-milliseconds " + masterName + " 1000",
-			"sentinel failover-timeout " + masterName + " 5000",
+			fmt.Sprintf("sentinel monitor %s 127.0.0.1 %d 2", MasterName, master.port),
+			"sentinel down-after-milliseconds " + MasterName + " 1000",
+			"sentinel failover-timeout " + MasterName + " 5000",
 		}
-		watchers = append(watchers, w)
+		s.sentinels = append(s.sentinels, w)
 	}
-	startAll(t, watchers...)
-	for _, w := range watchers {
-		rdb := redis.NewSentinelClient(w.adminOptions())
-		t.Cleanup(func() { rdb.Close() })
-		s.sentinels = append(s.sentinels, watcher{w, rdb})
-		must(t, s.sentinels[len(s.sentinels)-1].tune(200*time.Millisecond))
+	startAll(t, s.sentinels...)
+	for _, w := range s.sentinels {
+		w.tune(200 * time.Millisecond)
 	}
 	must(t, until(func(ctx context.Context) error { return s.agreed(ctx, master, replicas) }))
 	// Once they have met, they go back to their normal period, which also decides whom they trust: after 3 periods of silence a replica is no
 	// candidate, and one that has been a master for 4 periods without a known failover is turned back.
 	for _, w := range s.sentinels {
-		must(t, w.tune(time.Second))
+		w.tune(time.Second)
 	}
 	return s
 }
 
 // tune sets how often a sentinel looks and tells; by default it does some things every second, some every 10 s. After a stall on a busy
 // machine it mistrusts its clock for 1 s instead of 30.
-func (w watcher) tune(period time.Duration) error {
-	ms := period.Milliseconds()
-	return w.admin().Do(context.Background(), "SENTINEL", "DEBUG", "PING-PERIOD", ms, "ASK-PERIOD", ms, "PUBLISH-PERIOD", ms, "INFO-PERIOD", ms,
-		"TILT-PERIOD", 1000).Err()
+func (s *Server) tune(period time.Duration) {
+	s.t.Helper()
+	ms := strconv.FormatInt(period.Milliseconds(), 10)
+	s.Do("SENTINEL", "DEBUG", "PING-PERIOD", ms, "ASK-PERIOD", ms, "PUBLISH-PERIOD", ms, "INFO-PERIOD", ms, "TILT-PERIOD", "1000")
+}
+
+// about asks a sentinel about the master, or to do something to it.
+func (s *Server) about(ctx context.Context, what string) (resp.Value, error) {
+	return s.ask(ctx, "SENTINEL", what, MasterName)
+}
+
+// fields are the names and values of a reply to SENTINEL.
+func fields(v resp.Value) map[string]string {
+	m := make(map[string]string)
+	for pair := range slices.Chunk(v.List, 2) {
+		m[pair[0].Text] = pair[1].Text
+	}
+	return m
 }
 
 // replicated returns what is wrong with the nodes that are up: master must be one, and the others in step with one.
@@ -90,7 +95,7 @@ func (s *Sentinel) replicated(ctx context.Context, master *Server) error {
 		if !node.up() {
 			continue
 		}
-		info, err := node.admin().Info(ctx, "replication").Result()
+		info, err := node.ask(ctx, "INFO", "replication")
 		if err != nil {
 			return err
 		}
@@ -98,8 +103,8 @@ func (s *Sentinel) replicated(ctx context.Context, master *Server) error {
 		if node == master {
 			want = "role:master"
 		}
-		if !strings.Contains(info, want) {
-			return fmt.Errorf("%s is not %s: %s", node.Addr(), want, info)
+		if !strings.Contains(info.Text, want) {
+			return fmt.Errorf("%s is not %s: %s", node.Addr(), want, info.Text)
 		}
 	}
 	return nil
@@ -111,23 +116,24 @@ func (s *Sentinel) agreed(ctx context.Context, master *Server, replicas int) err
 		if !w.up() {
 			continue
 		}
-		m, err := w.rdb.Master(ctx, masterName).Result()
+		v, err := w.about(ctx, "MASTER")
 		if err != nil {
 			return err
 		}
+		m := fields(v)
 		if got := net.JoinHostPort(m["ip"], m["port"]); got != master.Addr() || m["flags"] != "master" {
 			return fmt.Errorf("sentinel %s takes %s for the master (%s)", w.Addr(), got, m["flags"])
 		}
 		if n := len(s.sentinels) - 1; m["num-other-sentinels"] != fmt.Sprint(n) {
 			return fmt.Errorf("sentinel %s knows %s of %d others", w.Addr(), m["num-other-sentinels"], n)
 		}
-		known, err := w.rdb.Replicas(ctx, masterName).Result()
+		known, err := w.about(ctx, "REPLICAS")
 		if err != nil {
 			return err
 		}
 		able := 0
-		for _, r := range known {
-			if r["flags"] == "slave" && r["master-link-status"] == "ok" {
+		for _, v := range known.List {
+			if r := fields(v); r["flags"] == "slave" && r["master-link-status"] == "ok" {
 				able++
 			}
 		}
@@ -138,33 +144,11 @@ func (s *Sentinel) agreed(ctx context.Context, master *Server, replicas int) err
 	return nil
 }
 
-// Options returns options for a go-redis failover client, for the caller to change.
-func (s *Sentinel) Options() *redis.FailoverOptions {
-	o := &redis.FailoverOptions{MasterName: masterName}
-	for _, w := range s.sentinels {
-		o.SentinelAddrs = append(o.SentinelAddrs, w.Addr())
-	}
-	return o
-}
-
-// Client returns a new client of the current master; it is closed at the end of the test.
-func (s *Sentinel) Client() *redis.Client {
-	rdb := redis.NewFailoverClient(s.Options())
-	s.t.Cleanup(func() { rdb.Close() })
-	return rdb
-}
-
 // Nodes returns the first master and its replicas.
 func (s *Sentinel) Nodes() []*Server { return slices.Clone(s.nodes) }
 
 // Sentinels returns the three sentinels.
-func (s *Sentinel) Sentinels() []*Server {
-	var servers []*Server
-	for _, w := range s.sentinels {
-		servers = append(servers, w.Server)
-	}
-	return servers
-}
+func (s *Sentinel) Sentinels() []*Server { return slices.Clone(s.sentinels) }
 
 // Master returns the master according to the first sentinel that is up.
 func (s *Sentinel) Master() *Server {
@@ -179,22 +163,26 @@ func (s *Sentinel) master(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	addr, err := w.rdb.GetMasterAddrByName(ctx, masterName).Result()
+	v, err := w.about(ctx, "GET-MASTER-ADDR-BY-NAME")
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(s.nodes, func(node *Server) bool { return node.Addr() == net.JoinHostPort(addr[0], addr[1]) })
+	if len(v.List) != 2 {
+		return nil, fmt.Errorf("sentinel %s knows no master", w.Addr())
+	}
+	addr := net.JoinHostPort(v.List[0].Text, v.List[1].Text)
+	i := slices.IndexFunc(s.nodes, func(node *Server) bool { return node.Addr() == addr })
 	if i < 0 {
-		return nil, fmt.Errorf("the sentinels' master %v is none of the nodes", addr)
+		return nil, fmt.Errorf("the sentinels' master %s is none of the nodes", addr)
 	}
 	return s.nodes[i], nil
 }
 
 // anyUp returns a sentinel that is up.
-func (s *Sentinel) anyUp() (watcher, error) {
-	i := slices.IndexFunc(s.sentinels, func(w watcher) bool { return w.up() })
+func (s *Sentinel) anyUp() (*Server, error) {
+	i := slices.IndexFunc(s.sentinels, (*Server).up)
 	if i < 0 {
-		return watcher{}, errors.New("no sentinel is up")
+		return nil, errors.New("no sentinel is up")
 	}
 	return s.sentinels[i], nil
 }
@@ -212,7 +200,7 @@ func (s *Sentinel) Failover() *Server {
 		if master != old {
 			return nil
 		}
-		err := w.rdb.Failover(ctx, masterName).Err()
+		_, err := w.about(ctx, "FAILOVER")
 		return fmt.Errorf("the master is still %s (SENTINEL FAILOVER: %v)", old.Addr(), err)
 	})
 }

@@ -1,4 +1,4 @@
-package realredis
+package realserver
 
 import (
 	"bufio"
@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/mayflycache/mayfly/internal/testkit/wire"
 )
 
 // eachFlavour runs f for every kind of server, in parallel.
@@ -31,30 +31,32 @@ func TestServer(t *testing.T) {
 }
 
 func testServer(t *testing.T, o Options) {
-	ctx := context.Background()
 	s := Start(t, o)
 	if !flavours[o.Flavour].fits(s.Version()) {
 		t.Errorf("Version() = %v, want %v", s.Version(), o.Flavour)
 	}
-	rdb := s.Client()
-	if err := rdb.Set(ctx, "k", "v", time.Hour).Err(); err != nil {
+	patient, err := wire.Dial(t.Context(), s.Addr(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer patient.Close()
+	if _, err := patient.Do("SET", "k", "v", "EX", "3600"); err != nil {
 		t.Fatal(err)
 	}
 
 	s.Pause()
-	opts := s.Options()
-	opts.MaxRetries = -1
-	opts.DialerRetries = 1
-	opts.ReadTimeout = 50 * time.Millisecond // for asking a server that surely does not answer
-	hasty := redis.NewClient(opts)
+	hasty, err := wire.Dial(t.Context(), s.Addr(), 50*time.Millisecond) // for asking a server that surely does not answer
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer hasty.Close()
 	var timeout net.Error
-	if err := hasty.Get(ctx, "k").Err(); !errors.As(err, &timeout) || !timeout.Timeout() {
+	if _, err := hasty.Do("GET", "k"); !errors.As(err, &timeout) || !timeout.Timeout() {
 		t.Errorf("a paused server answers %v, want a timeout", err)
 	}
 	s.Resume()
-	if err := rdb.Get(ctx, "k").Err(); err != nil {
-		t.Errorf("a resumed server answers %v", err)
+	if v, err := patient.Do("GET", "k"); err != nil || v.Text != "v" {
+		t.Errorf("a resumed server answers %q, %v", v.Text, err)
 	}
 
 	addr := s.Addr()
@@ -70,8 +72,8 @@ func testServer(t *testing.T, o Options) {
 		if s.Addr() != addr {
 			t.Errorf("after a restart it is at %s, was at %s", s.Addr(), addr)
 		}
-		if err := s.Client().Get(ctx, "k").Err(); err != redis.Nil {
-			t.Errorf("after %s and Restart: %v, want no key", name, err)
+		if v := s.Do("GET", "k"); !v.Null {
+			t.Errorf("after %s and Restart: %q, want no key", name, v.Text)
 		}
 	}
 }
@@ -82,9 +84,8 @@ func TestServerIsConfiguredForTests(t *testing.T) {
 		"maxmemory": "5242880", "save": "", "appendonly": "no", "bind": "127.0.0.1", "enable-debug-command": "local",
 		"protected-mode": "yes",
 	} {
-		got, err := s.Client().ConfigGet(context.Background(), name).Result()
-		if err != nil || got[name] != want {
-			t.Errorf("CONFIG GET %s = %v, %v, want %q", name, got, err, want)
+		if got := s.Do("CONFIG", "GET", name).List; len(got) != 2 || got[1].Text != want {
+			t.Errorf("CONFIG GET %s = %v, want %q", name, got, want)
 		}
 	}
 }
@@ -137,7 +138,7 @@ func TestTool(t *testing.T) {
 
 // TestChild is the other process of TestNoServerSurvivesItsTests.
 func TestChild(t *testing.T) {
-	end := os.Getenv("REALREDIS_CHILD")
+	end := os.Getenv("REALSERVER_CHILD")
 	if end == "" {
 		t.Skip("not a test of its own")
 	}
@@ -165,7 +166,7 @@ func TestNoServerSurvivesItsTests(t *testing.T) {
 	for _, end := range []string{"panic", "panic elsewhere", "fail", "exit", "kill"} {
 		t.Run(end, func(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestChild$")
-			cmd.Env = append(os.Environ(), "REALREDIS_CHILD="+end)
+			cmd.Env = append(os.Environ(), "REALSERVER_CHILD="+end)
 			out, err := cmd.CombinedOutput()
 			if err == nil {
 				t.Fatalf("the child did not fail:\n%s", out)

@@ -1,4 +1,4 @@
-package realredis
+package realserver
 
 import "testing"
 
@@ -8,17 +8,18 @@ func TestSentinel(t *testing.T) {
 		if n, w := len(s.Nodes()), len(s.Sentinels()); n != 3 || w != 3 || !flavours[o.Flavour].fits(s.Nodes()[0].Version()) {
 			t.Errorf("%d nodes, %d sentinels of %v, want 3 and 3 of %v", n, w, s.Nodes()[0].Version(), o.Flavour)
 		}
+		master := func(string) *Server { return s.Master() }
 		first := s.Master()
 		if first != s.Nodes()[0] {
 			t.Errorf("the master is %s, want the first node", first.Addr())
 		}
-		holds(t, s.Client())
+		holds(t, master)
 
 		second := s.Failover()
 		if second == first || s.Master() != second {
 			t.Errorf("after Failover the master is %s, was %s", s.Master().Addr(), first.Addr())
 		}
-		holds(t, s.Client())
+		holds(t, master)
 
 		if o.Flavour != Redis8 {
 			return // the others have shown that they start and fail over
@@ -34,6 +35,6 @@ func TestSentinel(t *testing.T) {
 		if s.Settle() == third {
 			t.Error("the paused master is still the master")
 		}
-		holds(t, s.Client())
+		holds(t, master)
 	})
 }

@@ -1,15 +1,15 @@
-package realredis
+package realserver
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
 // A Cluster is a Redis Cluster. The methods of its nodes break it; the other nodes fail over a node that is killed or paused.
@@ -25,7 +25,7 @@ const slots = 16384
 func StartCluster(t testing.TB, masters, replicas int, o Options) *Cluster {
 	t.Helper()
 	if masters < 3 || replicas < 0 {
-		t.Fatalf("realredis: StartCluster needs at least 3 masters and no negative replicas, got %d and %d", masters, replicas)
+		t.Fatalf("realserver: StartCluster needs at least 3 masters and no negative replicas, got %d and %d", masters, replicas)
 	}
 	b := need(t, o.Flavour)
 	c := &Cluster{t: t}
@@ -50,31 +50,38 @@ func StartCluster(t testing.TB, masters, replicas int, o Options) *Cluster {
 func (c *Cluster) build(ctx context.Context, masters int) error {
 	ids := make([]string, len(c.nodes))
 	for i, s := range c.nodes {
-		rdb := s.admin()
 		// Every pair is introduced, because gossip would need several rounds. Epochs differ from the start, so that no two masters have to
 		// settle which is newer.
-		pipe := rdb.Pipeline()
-		id := pipe.Do(ctx, "CLUSTER", "MYID")
-		pipe.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1)
+		commands := [][]string{{"SET-CONFIG-EPOCH", strconv.Itoa(i + 1)}}
 		if i < masters {
-			pipe.Do(ctx, "CLUSTER", "ADDSLOTSRANGE", i*slots/masters, (i+1)*slots/masters-1)
+			commands = append(commands, []string{"ADDSLOTSRANGE", strconv.Itoa(i * slots / masters), strconv.Itoa((i+1)*slots/masters - 1)})
 		}
 		for _, peer := range c.nodes[:i] {
-			pipe.Do(ctx, "CLUSTER", "MEET", "127.0.0.1", peer.port, peer.busPort)
+			commands = append(commands, []string{"MEET", "127.0.0.1", strconv.Itoa(peer.port), strconv.Itoa(peer.busPort)})
 		}
-		if _, err := pipe.Exec(ctx); err != nil {
-			return fmt.Errorf("introduce node %d: %w", i, err)
+		for _, words := range append(commands, []string{"MYID"}) {
+			v, err := s.cluster(ctx, words...)
+			if err != nil {
+				return fmt.Errorf("introduce node %d: %w", i, err)
+			}
+			ids[i] = v.Text
 		}
-		ids[i] = id.Val().(string)
 	}
 	for i, s := range c.nodes[masters:] {
-		rdb := s.admin()
 		master := ids[i%masters]
-		if err := until(func(ctx context.Context) error { return rdb.Do(ctx, "CLUSTER", "REPLICATE", master).Err() }); err != nil {
+		if err := until(func(ctx context.Context) error {
+			_, err := s.cluster(ctx, "REPLICATE", master)
+			return err
+		}); err != nil {
 			return fmt.Errorf("replicate %s: %w", master, err)
 		}
 	}
 	return nil
+}
+
+// cluster asks a node with a command of the family CLUSTER.
+func (s *Server) cluster(ctx context.Context, words ...string) (resp.Value, error) {
+	return s.ask(ctx, append([]string{"CLUSTER"}, words...)...)
 }
 
 // complete returns what is still wrong: every node that is up must serve, be in step with its master, and give clients the same view of the
@@ -85,18 +92,18 @@ func (c *Cluster) complete(ctx context.Context, replicas int) error {
 		if !s.up() {
 			continue
 		}
-		info, err := s.admin().ClusterInfo(ctx).Result()
+		info, err := s.cluster(ctx, "INFO")
 		if err != nil {
 			return err
 		}
-		if !strings.Contains(info, "cluster_state:ok") {
-			return fmt.Errorf("%s does not serve: %s", s.Addr(), info)
+		if !strings.Contains(info.Text, "cluster_state:ok") {
+			return fmt.Errorf("%s does not serve: %s", s.Addr(), info.Text)
 		}
-		replication, err := s.admin().Info(ctx, "replication").Result()
+		replication, err := s.ask(ctx, "INFO", "replication")
 		if err != nil {
 			return err
 		}
-		if strings.Contains(replication, "master_link_status:down") {
+		if strings.Contains(replication.Text, "master_link_status:down") {
 			return fmt.Errorf("%s is not in step with its master", s.Addr())
 		}
 		shards, err := c.shards(ctx, s)
@@ -138,45 +145,29 @@ func (s shard) String() string {
 
 // shards returns what s tells clients, in a fixed order.
 func (c *Cluster) shards(ctx context.Context, s *Server) ([]shard, error) {
-	//lint:ignore SA1019 clients ask for CLUSTER SLOTS, and some nodes CLUSTER SHARDS names are not in it yet
-	ranges, err := s.admin().ClusterSlots(ctx).Result()
+	ranges, err := s.cluster(ctx, "SLOTS") // as clients do; some nodes that CLUSTER SHARDS names are not in it yet
 	if err != nil {
 		return nil, err
 	}
 	var shards []shard
-	for _, r := range ranges {
-		one := shard{start: r.Start, end: r.End}
-		for _, n := range r.Nodes {
-			i := slices.IndexFunc(c.nodes, func(s *Server) bool { return s.Addr() == n.Addr })
+	for _, r := range ranges.List { // start, end, nodes
+		one := shard{start: int(r.List[0].Int), end: int(r.List[1].Int)}
+		for _, n := range r.List[2:] { // address, port, ...
+			port := int(n.List[1].Int)
+			i := slices.IndexFunc(c.nodes, func(s *Server) bool { return s.port == port })
 			if i < 0 {
-				return nil, fmt.Errorf("%s names a stranger: %s", s.Addr(), n.Addr)
+				return nil, fmt.Errorf("%s names a stranger: %s:%d", s.Addr(), n.List[0].Text, port)
 			}
 			one.servers = append(one.servers, c.nodes[i])
 		}
 		if len(one.servers) == 0 {
-			return nil, fmt.Errorf("%s has slots %d-%d nowhere", s.Addr(), r.Start, r.End)
+			return nil, fmt.Errorf("%s has slots %d-%d nowhere", s.Addr(), one.start, one.end)
 		}
 		slices.SortFunc(one.servers[1:], func(a, b *Server) int { return a.port - b.port })
 		shards = append(shards, one)
 	}
 	slices.SortFunc(shards, func(a, b shard) int { return a.start - b.start })
 	return shards, nil
-}
-
-// Options returns options for a go-redis cluster client, for the caller to change.
-func (c *Cluster) Options() *redis.ClusterOptions {
-	o := &redis.ClusterOptions{}
-	for _, s := range c.nodes {
-		o.Addrs = append(o.Addrs, s.Addr())
-	}
-	return o
-}
-
-// Client returns a new client of the cluster, which is closed at the end of the test.
-func (c *Cluster) Client() *redis.ClusterClient {
-	rdb := redis.NewClusterClient(c.Options())
-	c.t.Cleanup(func() { rdb.Close() })
-	return rdb
 }
 
 // Nodes returns all nodes, the original masters first.
@@ -196,7 +187,7 @@ func (c *Cluster) serving(ctx context.Context, key string) ([]*Server, error) {
 	if i < 0 {
 		return nil, errors.New("no node of the cluster is up")
 	}
-	slot, err := c.nodes[i].admin().ClusterKeySlot(ctx, key).Result()
+	slot, err := c.nodes[i].cluster(ctx, "KEYSLOT", key)
 	if err != nil {
 		return nil, err
 	}
@@ -205,11 +196,11 @@ func (c *Cluster) serving(ctx context.Context, key string) ([]*Server, error) {
 		return nil, err
 	}
 	for _, shard := range shards {
-		if shard.start <= int(slot) && int(slot) <= shard.end {
+		if shard.start <= int(slot.Int) && int(slot.Int) <= shard.end {
 			return shard.servers, nil
 		}
 	}
-	return nil, fmt.Errorf("nobody serves slot %d of %q", slot, key)
+	return nil, fmt.Errorf("nobody serves slot %d of %q", slot.Int, key)
 }
 
 // Failover makes a replica take over from the master that serves key, and returns the new master when all nodes know it. If the old master is
@@ -221,14 +212,14 @@ func (c *Cluster) Failover(key string) *Server {
 	must(c.t, err)
 	i := slices.IndexFunc(servers[1:], (*Server).up)
 	if i < 0 {
-		c.t.Fatalf("realredis: no replica of the master of %q is up", key)
+		c.t.Fatalf("realserver: no replica of the master of %q is up", key)
 	}
 	next := servers[1+i]
-	args := []any{"CLUSTER", "FAILOVER"}
+	command := []string{"CLUSTER", "FAILOVER"}
 	if !servers[0].up() {
-		args = append(args, "FORCE") // without the old master's consent
+		command = append(command, "FORCE") // without the old master's consent
 	}
-	must(c.t, next.admin().Do(ctx, args...).Err())
+	next.Do(command...)
 	must(c.t, until(func(ctx context.Context) error {
 		now, err := c.serving(ctx, key)
 		if err == nil && now[0] != next {
@@ -252,16 +243,15 @@ func (c *Cluster) Migrate(key string) *Server {
 	c.t.Helper()
 	ctx := context.Background()
 	from := c.Owner(key)
-	slot, err := from.admin().ClusterKeySlot(ctx, key).Result()
-	must(c.t, err)
+	slot := from.Do("CLUSTER", "KEYSLOT", key)
 	shards, err := c.shards(ctx, from)
 	must(c.t, err)
 	i := slices.IndexFunc(shards, func(s shard) bool { return s.servers[0] != from })
 	if i < 0 {
-		c.t.Fatalf("realredis: no master but %s", from.Addr())
+		c.t.Fatalf("realserver: no master but %s", from.Addr())
 	}
 	to := shards[i].servers[0]
-	must(c.t, c.migrate(ctx, slot, from, to))
+	must(c.t, c.migrate(ctx, fmt.Sprint(slot.Int), from, to))
 	must(c.t, until(func(ctx context.Context) error {
 		now, err := c.serving(ctx, key)
 		if err == nil && now[0] != to {
@@ -272,37 +262,37 @@ func (c *Cluster) Migrate(key string) *Server {
 	return to
 }
 
-func (c *Cluster) migrate(ctx context.Context, slot int64, from, to *Server) error {
-	ids := make(map[*Server]any)
+func (c *Cluster) migrate(ctx context.Context, slot string, from, to *Server) error {
+	ids := make(map[*Server]string)
 	for _, s := range []*Server{from, to} {
-		id, err := s.admin().Do(ctx, "CLUSTER", "MYID").Result()
+		id, err := s.cluster(ctx, "MYID")
 		if err != nil {
 			return err
 		}
-		ids[s] = id
+		ids[s] = id.Text
 	}
-	if err := to.admin().Do(ctx, "CLUSTER", "SETSLOT", slot, "IMPORTING", ids[from]).Err(); err != nil {
+	if _, err := to.cluster(ctx, "SETSLOT", slot, "IMPORTING", ids[from]); err != nil {
 		return err
 	}
-	if err := from.admin().Do(ctx, "CLUSTER", "SETSLOT", slot, "MIGRATING", ids[to]).Err(); err != nil {
+	if _, err := from.cluster(ctx, "SETSLOT", slot, "MIGRATING", ids[to]); err != nil {
 		return err
 	}
 	for {
-		keys, err := from.admin().ClusterGetKeysInSlot(ctx, int(slot), 10).Result()
+		keys, err := from.cluster(ctx, "GETKEYSINSLOT", slot, "10")
 		if err != nil {
 			return err
 		}
-		if len(keys) == 0 {
+		if len(keys.List) == 0 {
 			break
 		}
-		for _, key := range keys {
-			if err := from.admin().Migrate(ctx, "127.0.0.1", fmt.Sprint(to.port), key, 0, time.Minute).Err(); err != nil {
+		for _, key := range keys.List {
+			if _, err := from.ask(ctx, "MIGRATE", "127.0.0.1", strconv.Itoa(to.port), key.Text, "0", "60000"); err != nil {
 				return err
 			}
 		}
 	}
 	for _, s := range []*Server{to, from} { // first the node with the keys: a client redirected there finds them
-		if err := s.admin().Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", ids[to]).Err(); err != nil {
+		if _, err := s.cluster(ctx, "SETSLOT", slot, "NODE", ids[to]); err != nil {
 			return err
 		}
 	}
