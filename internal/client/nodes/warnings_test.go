@@ -17,7 +17,7 @@ func TestWarnings(t *testing.T) {
 	}{
 		"go-redis's defaults":   {redis.NewClient(&redis.Options{}), 2 * time.Second, ""},
 		"no deadlines":          {redis.NewClient(&redis.Options{ReadTimeout: -2}), Timeout, "turns deadlines off"},
-		"a cluster without":     {redis.NewClusterClient(&redis.ClusterOptions{WriteTimeout: -1}), Timeout, "turns deadlines off"},
+		"a cluster without":     {redis.NewClusterClient(&redis.ClusterOptions{WriteTimeout: -2}), Timeout, "turns deadlines off"},
 		"shorter by default":    {redis.NewClient(&redis.Options{ContextTimeoutEnabled: true, ReadTimeout: time.Millisecond}), Timeout, ""},
 		"shorter":               {redis.NewClient(&redis.Options{ContextTimeoutEnabled: true, ReadTimeout: 100 * time.Millisecond}), 2 * time.Second, "RedisTimeout is 2s, but the client gives up after 100ms"},
 		"a shorter cluster":     {redis.NewClusterClient(&redis.ClusterOptions{ContextTimeoutEnabled: true, WriteTimeout: time.Second}), 2 * time.Second, "gives up after 1s"},
