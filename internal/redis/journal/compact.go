@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/redis/engine"
@@ -105,20 +106,20 @@ func (j *Journal) stopped() bool {
 
 func (j *Journal) compactNow() error {
 	j.mu.Lock()
-	seq := j.files.lastSeq() + 1
-	files, do := j.files, j.begin
+	with, do, next := j.files, j.begin, (*os.File)(nil)
+	if j.unsure {
+		next = j.next // of an attempt that failed; nobody writes to it before one succeeds
+	}
 	j.mu.Unlock()
 
 	// 1
-	next, err := os.OpenFile(filepath.Join(j.dir, incrName(seq)), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o644)
-	if err != nil {
-		return err
+	if next == nil {
+		var err error
+		if next, with, err = j.nameNext(with); err != nil {
+			return err
+		}
 	}
-	with := files
-	with.incrs = append(append([]part(nil), files.incrs...), part{incrName(seq), seq, incremental})
-	if err := j.name(with); err != nil {
-		return errors.Join(err, next.Close())
-	}
+	seq := with.lastSeq()
 
 	// 2
 	var snapshot *engine.Snapshot
@@ -126,7 +127,7 @@ func (j *Journal) compactNow() error {
 		snapshot = e.Snapshot()
 		j.stream.Reselect()
 		j.mu.Lock()
-		if j.next != nil { // left by a failed compaction. Nothing was written to it, and nothing will be.
+		if j.next != nil && j.next != next { // left by a failed compaction. Nothing was written to it, and nothing will be.
 			j.next.Close()
 		}
 		j.files, j.next, j.nextAt = with, next, j.appended.Load()
@@ -152,10 +153,27 @@ func (j *Journal) compactNow() error {
 	j.mu.Unlock()
 
 	// 5
-	for _, name := range files.names() {
-		os.Remove(filepath.Join(j.dir, name))
+	for _, name := range with.names() {
+		if !slices.Contains(kept.names(), name) {
+			os.Remove(filepath.Join(j.dir, name))
+		}
 	}
 	return nil
+}
+
+// nameNext adds an empty increment to the files.
+func (j *Journal) nameNext(files manifest) (next *os.File, with manifest, err error) {
+	seq := files.lastSeq() + 1
+	next, err = os.OpenFile(filepath.Join(j.dir, incrName(seq)), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, files, err
+	}
+	with = files
+	with.incrs = append(append([]part(nil), files.incrs...), part{incrName(seq), seq, incremental})
+	if err := j.name(with); err != nil {
+		return nil, files, errors.Join(err, next.Close())
+	}
+	return next, with, nil
 }
 
 // drop moves to the next file at once, because everything before it is in the base; j.mu is held.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -104,6 +105,17 @@ func TestAFailedSyncIsMendedByANewBase(t *testing.T) {
 		r.j.mu.Unlock()
 		if got := r.play("SET", "b", "1"); got != "-MISCONF Errors writing to the AOF file: Input/output error" {
 			t.Errorf("after a failed sync: %s", got)
+		}
+		const attempts = 20
+		for seq := range int64(attempts) { // no base can be written
+			os.Mkdir(filepath.Join(dir, folder, asidePrefix+baseName(seq+2)), 0o755)
+		}
+		time.Sleep(attempts / 2 * retryEvery)
+		for seq := range int64(attempts) {
+			os.Remove(filepath.Join(dir, folder, asidePrefix+baseName(seq+2)))
+		}
+		if files, _ := filepath.Glob(filepath.Join(dir, folder, "*.incr.aof")); len(files) > 2 {
+			t.Errorf("attempts that failed left %d files", len(files))
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
