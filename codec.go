@@ -13,7 +13,7 @@ type Codec[V any] interface {
 	// Append appends the bytes of v to dst and returns the extended buffer. It must not keep dst.
 	Append(dst []byte, v V) ([]byte, error)
 
-	// Decode returns the value of src. src is its own from then on: the value may keep it.
+	// Decode returns the value of src. src is its own from then on: Decode may write to it, and the value may keep it.
 	Decode(src []byte) (V, error)
 
 	// Format names what the bytes are, schema included, such as "json" or "msgpack/2". Bytes stored under another

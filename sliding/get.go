@@ -1,6 +1,7 @@
 package sliding
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -77,7 +78,7 @@ func (s *Store[K, V]) read(ctx context.Context, full string) (raw []byte, life t
 
 // renew renews raw, but only if this store could have written it.
 func (s *Store[K, V]) renew(ctx context.Context, full string, raw []byte) error {
-	if _, err := s.decode(raw); err != nil {
+	if _, err := s.decode(bytes.Clone(raw)); err != nil {
 		return err
 	}
 	renew := redis.NewBoolCmd(ctx, "pexpire", full, s.ttl)

@@ -34,7 +34,7 @@ func (s *Store[K, V]) Rotate(ctx context.Context, from, to K) error {
 		if err != nil {
 			return sendonce.Answer(ctx, s.redis, old, err)
 		}
-		if _, err := s.decode(raw); err != nil {
+		if _, err := s.decode(slices.Clone(raw)); err != nil {
 			return err
 		}
 		moved := renamed(raw)

@@ -148,7 +148,7 @@ func (s *Store[K, V]) encode(v V, l Life) ([]byte, error) {
 	return rec, err
 }
 
-// decode returns the value of bytes from Redis.
+// decode returns the value of bytes from Redis. They are the codec's and the value's from then on: who needs them afterwards passes a copy.
 func (s *Store[K, V]) decode(raw []byte) (v V, err error) {
 	kind, h, body := record.Parse(raw)
 	switch {

@@ -151,7 +151,7 @@ func (s *Store[K, V]) Update(ctx context.Context, key K, change func(V) (V, erro
 			if err != nil {
 				return sendonce.Answer(ctx, s.redis, full, err)
 			}
-			if v, err = s.decode(raw); err != nil {
+			if v, err = s.decode(bytes.Clone(raw)); err != nil {
 				return err
 			}
 			if v, err = change(v); err != nil {
