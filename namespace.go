@@ -53,8 +53,8 @@ type Namespace[K comparable, V any] struct {
 	// Local keeps copies of values in this process, from [OpenLocal]. Nil keeps none.
 	Local *Local
 
-	// Clone copies a value before the local tier returns it. Nil returns the same value to all callers, who must then not
-	// modify what it points to.
+	// Clone copies a value that several callers get: from the local tier, or from a load that they have all waited for. Nil returns the same
+	// value to all of them, who must then not modify what it points to.
 	Clone func(V) V
 
 	// Cost tells how many bytes a value takes in the local tier. Nil counts the bytes it had in Redis.

@@ -62,8 +62,9 @@ type Cache[K comparable, V any] struct {
 	askTTL bool    // whether a read needs to know the time left
 	glance bool    // whether it may reckon it, and asks only if something is to be done because of it
 
-	one  loader[K, V]
-	many batch[K, V] // nil: one loads keys one by one
+	one      loader[K, V]
+	many     batch[K, V] // nil: one loads keys one by one
+	compares bool        // they are shown what they may compare with
 
 	guard     *lease.Guard
 	flights   flight.Group[outcome[V]]
@@ -82,7 +83,7 @@ type Cache[K comparable, V any] struct {
 // loader's context ends after [Options].LoadTimeout, or when the cache is closed. It carries the values of the first caller's
 // context, but does not end with it.
 func New[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx context.Context, key K) (V, error), o Options) (*Cache[K, V], error) {
-	return build(ns, o, load == nil, func(ctx context.Context, key K, _ *Entry[V]) (Loaded[V], error) {
+	return build(ns, o, load == nil, false, func(ctx context.Context, key K, _ *Entry[V]) (Loaded[V], error) {
 		v, err := load(ctx, key)
 		return Loaded[V]{Value: v}, err
 	})
@@ -92,7 +93,7 @@ func New[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx context.C
 // once. A key that is not in the returned map does not exist in the origin. If the loader also returns an error, the values in the
 // map are used and the other keys fail with that error.
 func NewBatch[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx context.Context, keys []K) (map[K]V, error), o Options) (*Cache[K, V], error) {
-	return buildBatch(ns, o, load == nil, func(ctx context.Context, keys []K, _ map[K]Entry[V]) (func(K) (Loaded[V], bool), error) {
+	return buildBatch(ns, o, load == nil, false, func(ctx context.Context, keys []K, _ map[K]Entry[V]) (func(K) (Loaded[V], bool), error) {
 		found, err := load(ctx, keys)
 		return func(key K) (Loaded[V], bool) { v, ok := found[key]; return Loaded[V]{Value: v}, ok }, err
 	})
@@ -101,7 +102,7 @@ func NewBatch[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx cont
 // NewBatchEntry is NewBatch with a loader that decides for each value, like the loader of [NewEntry], how long it lives, whether it
 // is kept, and whether the previous one is still right. previous holds the values that the loader can compare with.
 func NewBatchEntry[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx context.Context, keys []K, previous map[K]Entry[V]) (map[K]Loaded[V], error), o Options) (*Cache[K, V], error) {
-	return buildBatch(ns, o, load == nil, func(ctx context.Context, keys []K, previous map[K]Entry[V]) (func(K) (Loaded[V], bool), error) {
+	return buildBatch(ns, o, load == nil, true, func(ctx context.Context, keys []K, previous map[K]Entry[V]) (func(K) (Loaded[V], bool), error) {
 		found, err := load(ctx, keys, previous)
 		return func(key K) (Loaded[V], bool) { answer, ok := found[key]; return answer, ok }, err
 	})
@@ -110,8 +111,8 @@ func NewBatchEntry[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx
 // batch loads several keys and returns a function that finds their values.
 type batch[K comparable, V any] func(ctx context.Context, keys []K, previous map[K]Entry[V]) (func(K) (Loaded[V], bool), error)
 
-func buildBatch[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader bool, many batch[K, V]) (*Cache[K, V], error) {
-	c, err := build(ns, o, noLoader, func(ctx context.Context, key K, previous *Entry[V]) (Loaded[V], error) {
+func buildBatch[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader, compares bool, many batch[K, V]) (*Cache[K, V], error) {
+	c, err := build(ns, o, noLoader, compares, func(ctx context.Context, key K, previous *Entry[V]) (Loaded[V], error) {
 		var shown map[K]Entry[V]
 		if previous != nil {
 			shown = map[K]Entry[V]{key: *previous}
@@ -137,12 +138,12 @@ func buildBatch[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoa
 // value that is being renewed, so it can ask the origin whether that has changed; previous is nil if there is nothing to compare
 // with. GetMany calls the loader once per key, up to 32 at once; [NewBatchEntry] loads several keys with one call.
 func NewEntry[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx context.Context, key K, previous *Entry[V]) (Loaded[V], error), o Options) (*Cache[K, V], error) {
-	return build(ns, o, load == nil, load)
+	return build(ns, o, load == nil, true, load)
 }
 
 var errNoLoader = errors.New("the loader is nil: give it a function that asks the origin")
 
-func build[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader bool, one loader[K, V]) (*Cache[K, V], error) {
+func build[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader, compares bool, one loader[K, V]) (*Cache[K, V], error) {
 	room, wrong := keyspace.Of("cacheaside", ns)
 	wrong.Wrap(o.validate(ns.Plain))
 	wrong.Wrap(lease.CanGuard(ns.Redis, ns.Plain))
@@ -155,7 +156,7 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader b
 	ns = room.Namespace
 	o = o.withDefaults(ns.Plain)
 	c := &Cache[K, V]{
-		ns: room, opt: o, one: one,
+		ns: room, opt: o, one: one, compares: compares,
 		askTTL:   o.Early != earlyrefresh.Never || o.window() > 0 || ns.Local != nil,
 		renewing: make(chan struct{}, o.RenewLimit),
 	}

@@ -296,11 +296,11 @@ func (c *Cache[K, V]) loadGroup(ctx context.Context, permit *admission.Permit, l
 	var previous map[K]Entry[V]
 	for i, l := range ls {
 		keys[i], ends[i] = l.key, l.ends
-		if l.comparable() {
+		if was := l.previous(); was != nil {
 			if previous == nil {
 				previous = make(map[K]Entry[V])
 			}
-			previous[l.key] = l.seen.entry
+			previous[l.key] = *was
 		}
 		l.flight.Reads()
 	}
@@ -354,6 +354,7 @@ func (c *Cache[K, V]) loadGroup(ctx context.Context, permit *admission.Permit, l
 // allAbandoned is closed when every flight is.
 func (c *Cache[K, V]) allAbandoned(ctx context.Context, ls []*loading[K, V]) <-chan struct{} {
 	all := make(chan struct{})
+	ls = slices.Clone(ls) // the caller may sort its own meanwhile
 	c.works.More()
 	go func() {
 		defer c.works.Done()

@@ -1,6 +1,7 @@
 package cacheaside
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -98,13 +99,13 @@ func (c *Cache[K, V]) ascertained(ctx context.Context, full string, f lease.Foun
 	return f, nil
 }
 
-// see judges what was found. draw decides whether it is due.
-func (c *Cache[K, V]) see(f lease.Found, draw float64) (s sight[V]) {
+// see judges what was found. draw decides whether it is due. With keep, or if something is to be loaded because of it, or if only its bytes tell it
+// from another value, those of f stay as they are: otherwise the value has them.
+func (c *Cache[K, V]) see(f lease.Found, draw float64, keep bool) (s sight[V]) {
 	if f.State != lease.Present {
 		return s
 	}
-	h, body := f.Header, f.Body
-	switch {
+	switch h := f.Header; {
 	case f.Kind == record.Alien, f.Kind == record.Session:
 		return s
 	case f.Kind == record.Value && c.ns.Plain:
@@ -115,16 +116,37 @@ func (c *Cache[K, V]) see(f lease.Found, draw float64) (s sight[V]) {
 		return sight[V]{standing: fresh, negative: true}
 	case f.Kind == record.Value && h.Format != c.format:
 		return s
-	case f.Kind == record.Plain:
-		h.Fresh = c.ns.TTL
 	}
-	if h.Flags&record.Compressed != 0 {
-		if body, s.err = decompress(body); s.err != nil {
-			return s
-		}
-	}
-	if s.entry.Value, s.err = c.decode(body); s.err != nil {
+	if s = c.weigh(f, draw); s.standing == unusable {
 		return s
+	}
+	v, err := c.value(f, keep || s.due || s.standing != fresh || f.Kind == record.Plain)
+	if err != nil {
+		return sight[V]{err: err}
+	}
+	s.entry.Value = v
+	return s
+}
+
+// value returns the value of what was found. With keep, the bytes of f stay as they are, whatever the codec does to its own and whoever gets the value.
+func (c *Cache[K, V]) value(f lease.Found, keep bool) (v V, err error) {
+	body := f.Body
+	switch {
+	case f.Header.Flags&record.Compressed != 0:
+		if body, err = decompress(body); err != nil {
+			return v, err
+		}
+	case keep:
+		body = bytes.Clone(body)
+	}
+	return c.decode(body)
+}
+
+// weigh judges a value by its age.
+func (c *Cache[K, V]) weigh(f lease.Found, draw float64) (s sight[V]) {
+	h := f.Header
+	if f.Kind == record.Plain {
+		h.Fresh = c.ns.TTL
 	}
 	s.standing = fresh
 	s.entry.Outcome = mayfly.OutcomeHitRedis

@@ -15,7 +15,7 @@ import (
 // Get returns the stored value of key, or else loads and stores it. It returns when ctx ends; the load goes on. The error is
 // the loader's, [mayfly.ErrNotFound], or ctx's, never Redis's.
 func (c *Cache[K, V]) Get(ctx context.Context, key K) (V, error) {
-	return c.value(ctx, key, c.one)
+	return c.find(ctx, key, c.one)
 }
 
 // Fetch is Get with a loader for this call. The key alone must still determine the value: all callers that ask for a key at the
@@ -24,14 +24,14 @@ func (c *Cache[K, V]) Fetch(ctx context.Context, key K, load func(ctx context.Co
 	if load == nil {
 		return *new(V), c.ns.Fail("fetch", c.ns.Name, errNoLoader)
 	}
-	return c.value(ctx, key, func(ctx context.Context, _ K, _ *Entry[V]) (Loaded[V], error) {
+	return c.find(ctx, key, func(ctx context.Context, _ K, _ *Entry[V]) (Loaded[V], error) {
 		v, err := load(ctx)
 		return Loaded[V]{Value: v}, err
 	})
 }
 
-// value returns the local copy of key's value, or what Redis has, or what load loads.
-func (c *Cache[K, V]) value(ctx context.Context, key K, load loader[K, V]) (V, error) {
+// find returns the local copy of key's value, or what Redis has, or what load loads.
+func (c *Cache[K, V]) find(ctx context.Context, key K, load loader[K, V]) (V, error) {
 	if c.local != nil {
 		switch v, negative, ok := c.hit(ctx, key, load); {
 		case negative:
@@ -70,7 +70,7 @@ func (c *Cache[K, V]) Lookup(ctx context.Context, key K) (e Entry[V], ok bool, e
 	if err != nil {
 		return e, false, c.ns.Fail("lookup", full, err)
 	}
-	s := c.see(f, 0)
+	s := c.see(f, 0, false)
 	if s.negative {
 		return e, false, c.ns.Fail("lookup", full, mayfly.ErrNotFound)
 	}
@@ -205,6 +205,9 @@ func (l *loading[K, V]) await(ctx context.Context, f *flight.Flight[outcome[V]],
 	switch {
 	case again || err == nil && out.again:
 		return e, nil, true
+	case err == nil && f.Shared():
+		out.entry.Value = localview.Cloned(l.c.ns.Clone, out.entry.Value)
+		return out.entry, nil, false
 	case err == nil:
 		return out.entry, nil, false
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):

@@ -44,12 +44,18 @@ func (l *loading[K, V]) fallback() bool { return l.seen.standing == fallback }
 // comparable reports whether there is something for the loader to compare with.
 func (l *loading[K, V]) comparable() bool { return !l.seen.negative && l.seen.standing != unusable }
 
-// previous is what the loader is shown, its own to change: nil if there is nothing to compare with.
+// previous is what the loader is shown: nil if there is nothing to compare with. Its value is the loader's own, since a caller may have what was
+// found already.
 func (l *loading[K, V]) previous() *Entry[V] {
-	if !l.comparable() {
+	if !l.c.compares || !l.comparable() {
+		return nil
+	}
+	v, err := l.c.value(l.found, true)
+	if err != nil {
 		return nil
 	}
 	e := l.seen.entry
+	e.Value = v
 	return &e
 }
 
@@ -84,7 +90,7 @@ func (l *loading[K, V]) land(got *loaded[V], kept bool) {
 // judge decides what may be done with what was found by a question sent at begun.
 func (l *loading[K, V]) judge(ctx context.Context, begun time.Time) {
 	l.looked = begun
-	if l.seen = l.c.see(l.found, l.draw); l.seen.err != nil {
+	if l.seen = l.c.see(l.found, l.draw, l.copied != nil); l.seen.err != nil {
 		l.c.tell(ctx, mayfly.Event{Kind: mayfly.KindBackend, Outcome: mayfly.OutcomeFailed, Key: l.full, Err: l.seen.err})
 	}
 	if l.ends = (time.Time{}); l.found.Left > 0 {
@@ -334,7 +340,11 @@ func (l *loading[K, V]) take(answer Loaded[V]) (Loaded[V], error) {
 		if !l.comparable() {
 			return answer, errors.New("the loader answered NotModified, and there was no previous value")
 		}
-		answer.Value = l.seen.entry.Value
+		v, err := l.c.value(l.found, true) // callers and the loader may have changed theirs
+		if err != nil {
+			return answer, err
+		}
+		answer.Value = v
 	}
 	if answer.TTL != 0 {
 		return answer, check.TTL("Loaded.TTL", answer.TTL)

@@ -33,7 +33,9 @@ func (l *loading[K, V]) others() lease.Want {
 }
 
 // usable reports whether a plain value that is being loaded is good enough.
-func (l *loading[K, V]) usable(now lease.Found) bool { return l.c.see(now, 0).standing != unusable }
+func (l *loading[K, V]) usable(now lease.Found) bool {
+	return l.c.see(now, 0, true).standing != unusable
+}
 
 // outwaited goes on after the wait for somebody else's load, and reports whether the flight has landed.
 func (l *loading[K, V]) outwaited(ctx context.Context, a lease.Acquired) (landed bool) {

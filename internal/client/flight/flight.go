@@ -78,6 +78,7 @@ type Flight[T any] struct {
 
 	landed chan struct{} // closed when the fields below are final
 	early  bool          // late calls get nothing
+	shared bool          // several get it
 	value  T
 	err    error
 }
@@ -169,6 +170,9 @@ func (f *Flight[T]) Wait(ctx context.Context, began Moment) (value T, again bool
 	}
 	return f.value, false, f.err
 }
+
+// Shared reports whether what [Flight.Wait] has returned is, or may be, the result of other callers too.
+func (f *Flight[T]) Shared() bool { return f.shared }
 
 // leave removes a waiter from a flight that has not landed. It reports false if the flight landed meanwhile.
 func (f *Flight[T]) leave() bool {
@@ -271,7 +275,7 @@ func (f *Flight[T]) land(value T, err error, early bool) {
 		return
 	default:
 	}
-	f.value, f.err, f.early = value, err, early
+	f.value, f.err, f.early, f.shared = value, err, early, f.waiting > 1
 	f.forgetLocked()
 	close(f.landed)
 }
