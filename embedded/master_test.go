@@ -55,7 +55,7 @@ func TestAMasterWithTLSAndAPassword(t *testing.T) {
 				return
 			}
 			expect.Eventually(t, "InStep says "+test.says, func() bool {
-				err := inStep(200 * time.Millisecond)
+				err := inStep(20 * time.Millisecond)
 				return errors.Is(err, context.DeadlineExceeded) && strings.Contains(err.Error(), test.says)
 			})
 			if err := replica.Promote(); err == nil || !strings.Contains(err.Error(), "nothing has come from "+addr) {

@@ -260,6 +260,9 @@ func TestARequestWithoutATurnGetsA503OrAStaleAnswer(t *testing.T) {
 			ask(h, "GET", fmt.Sprint("http://a.example/busy?", i)) // a path that is known holds its turn for LoadTimeout; other paths may take its place
 			slow.Store(true)
 			queued(t, t.Context(), h, fmt.Sprint("http://a.example/busy?", 10+i))
+			time.Sleep(500 * time.Millisecond)
+			queued(t, t.Context(), h, fmt.Sprint("http://a.example/busy?", 20+i)) // has the turn after that: none is free when the others have waited long enough
+			time.Sleep(100 * time.Millisecond)
 			begun := time.Now()
 			leader, follower := queued(t, t.Context(), h, want.url), queued(t, t.Context(), h, want.url)
 			for _, got := range []<-chan *http.Response{leader, follower} {

@@ -81,13 +81,14 @@ func TestAsManyAtOnceAsCanBeDone(t *testing.T) {
 	for _, atOnce := range []int{1, 3, 100, 10_000} {
 		synctest.Test(t, func(t *testing.T) {
 			works := background.New(errors.New("closed"))
-			down, trips := true, 0
-			var dropped int
+			var down atomic.Bool
+			var trips, dropped atomic.Int32
+			down.Store(true)
 			q := redelete.New(redelete.Options{
 				Limit: 10_000,
 				Works: works,
 				Again: func(_ context.Context, keys []string) (done []string, err error) {
-					if trips++; down || len(keys) > atOnce {
+					if trips.Add(1); down.Load() || len(keys) > atOnce {
 						return nil, errors.New("too slow")
 					}
 					for _, key := range keys {
@@ -99,28 +100,28 @@ func TestAsManyAtOnceAsCanBeDone(t *testing.T) {
 					}
 					return done, err
 				},
-				Dropped: func(_ context.Context, n int, _ error) { dropped += n },
+				Dropped: func(_ context.Context, n int, _ error) { dropped.Add(int32(n)) },
 			})
 			for i := range 3000 {
 				q.Add(t.Context(), errors.New("down"), fmt.Sprint("k", i))
 			}
 			q.Add(t.Context(), errors.New("down"), "bad")
 			time.Sleep(time.Minute)
-			if trips > int(time.Minute/redelete.Every) {
-				t.Errorf("%d trips to a Redis that was down for a minute", trips)
+			if n := trips.Swap(0); int(n) > int(time.Minute/redelete.Every) {
+				t.Errorf("%d trips to a Redis that was down for a minute", n)
 			}
-			down, trips = false, 0
+			down.Store(false)
 			time.Sleep(time.Minute)
 			if q.Len() != 1 || !q.Has("bad") {
 				t.Errorf("at most %d at once: %d are left after a minute", atOnce, q.Len())
 			}
-			if most := 2*3000/min(atOnce, 512) + 200; trips > most {
-				t.Errorf("at most %d at once: %d trips, expected at most %d", atOnce, trips, most)
+			if most := 2*3000/min(atOnce, 512) + 200; int(trips.Load()) > most {
+				t.Errorf("at most %d at once: %d trips, expected at most %d", atOnce, trips.Load(), most)
 			}
 			works.Close(t.Context())
 			synctest.Wait()
-			if dropped != 1 {
-				t.Errorf("%d were dropped", dropped)
+			if n := dropped.Load(); n != 1 {
+				t.Errorf("%d were dropped", n)
 			}
 		})
 	}
