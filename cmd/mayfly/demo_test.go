@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,24 +17,57 @@ import (
 
 	"github.com/mayflycache/mayfly/embedded"
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
-// demonstrating runs the demo for a second and returns what it printed.
-func demonstrating(t *testing.T, more ...string) string {
+// demonstrating runs the demo until the shop is open, and enough has happened in it, and returns what it printed.
+func demonstrating(t *testing.T, enough func() bool, more ...string) string {
 	t.Helper()
-	var out, complaints bytes.Buffer
-	flags := append([]string{"demo", "--addr", "127.0.0.1:0", "--for", "1s", "--shoppers", "20", "--pause", "100ms", "--query", "1ms"}, more...)
-	if code := run(t.Context(), flags, &out, &complaints); code != 0 {
+	ctx, ctrlC := context.WithCancel(t.Context())
+	defer ctrlC()
+	printed, out := io.Pipe()
+	var complaints bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		flags := append([]string{"demo", "--addr", "127.0.0.1:0", "--shoppers", "20", "--pause", "10ms", "--query", "1ms"}, more...)
+		ended <- run(ctx, flags, out, &complaints)
+		out.Close()
+	}()
+	var all strings.Builder
+	for lines := bufio.NewScanner(printed); lines.Scan(); {
+		fmt.Fprintln(&all, lines.Text())
+		if strings.Contains(lines.Text(), "the shop is open") {
+			expect.Eventually(t, "enough has happened", enough)
+			ctrlC()
+		}
+	}
+	if code := <-ended; code != 0 {
 		t.Errorf("exit %d: %s", code, &complaints)
 	}
-	return out.String()
+	return all.String()
+}
+
+func opened() bool { return true }
+
+// journalHas reports whether a journal in dir mentions text.
+func journalHas(dir, text string) bool {
+	found := false
+	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			b, _ := os.ReadFile(path)
+			found = found || bytes.Contains(b, []byte(text))
+		}
+		return nil
+	})
+	return found
 }
 
 // The demo's carts and logins are there when it is run again, but for what has ended meanwhile, and none of its keys stays for ever.
 func TestTheDemoSurvivesItsRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if out := demonstrating(t, "--dir", dir); !strings.Contains(out, "carts and logins survive Ctrl-C: they are kept in "+dir) {
+	someLogin := func() bool { return journalHas(dir, "mayfly-demo:login:") }
+	if out := demonstrating(t, someLogin, "--dir", dir); !strings.Contains(out, "carts and logins survive Ctrl-C: they are kept in "+dir) {
 		t.Errorf("at first: %s", out)
 	}
 	db, err := embedded.Open(embedded.Options{Dir: dir})
@@ -52,7 +89,7 @@ func TestTheDemoSurvivesItsRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	var keys, ended int
-	out := demonstrating(t, "--dir", dir, "--mayfly")
+	out := demonstrating(t, opened, "--dir", dir, "--mayfly")
 	if n, _ := fmt.Sscanf(out, "mayfly: %d keys of the last run are still there, and %d have expired since", &keys, &ended); n != 2 || keys < logins {
 		t.Errorf("%d logins were there; then: %s", logins, out)
 	}
@@ -69,12 +106,12 @@ func TestADemoThatKeepsNothing(t *testing.T) {
 	defer db.Close(t.Context())
 	var demos sync.WaitGroup
 	demos.Go(func() {
-		if out := demonstrating(t); !strings.Contains(out, "nothing survives this run: another demo keeps its data in "+dir) {
+		if out := demonstrating(t, opened); !strings.Contains(out, "nothing survives this run: another demo keeps its data in "+dir) {
 			t.Errorf("the second at a time: %s", out)
 		}
 	})
 	demos.Go(func() {
-		if out := demonstrating(t, "--dir", "none"); strings.Contains(out, "survive") || strings.Contains(out, "last run") {
+		if out := demonstrating(t, opened, "--dir", "none"); strings.Contains(out, "survive") || strings.Contains(out, "last run") {
 			t.Errorf("without a directory: %s", out)
 		}
 	})
