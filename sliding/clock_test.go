@@ -76,6 +76,7 @@ func TestAClockThatGoesBackGivesOneMoreTTL(t *testing.T) {
 
 // Calls admitted before the clock went back still count: no step grants a new limit, and nobody waits for the clock to catch up.
 func TestALimiterWhoseClockGoesBack(t *testing.T) {
+	t.Parallel()
 	effort.Alone(t)
 	const limit, window = 10, time.Minute
 	for name, o := range windows {

@@ -191,6 +191,7 @@ func TestCloseSaysWhatItCouldNotGiveBack(t *testing.T) {
 
 // Shares of more keys than Redis can serve within RedisTimeout still come back, and a closed limiter remembers no key.
 func TestManyKeysComeBack(t *testing.T) {
+	t.Parallel()
 	leased(t, func(t *testing.T, srv *redistest.Server, count *trips, a, _ *sliding.Limiter[string]) {
 		const keys = 1600
 		key := func(i int) string { return strconv.Itoa(i) }

@@ -78,6 +78,7 @@ type admission struct {
 // Whatever happens to processes that lease shares of one limit, no promised window has more calls than the limit. They ask at random, rest, are
 // killed and restarted, and the server hangs, is slow, and gets commands twice and late.
 func TestSharesNeverExceedTheLimit(t *testing.T) {
+	t.Parallel()
 	for kind, o := range windows {
 		for _, trouble := range []string{"none", "latency", "repeats", "clock"} {
 			if (trouble == "latency" || trouble == "clock") && kind == "fixed" { // the test cannot see in which window a call was counted

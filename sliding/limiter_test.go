@@ -104,6 +104,7 @@ func TestFixedWindow(t *testing.T) {
 // A refusal's RetryAfter is exact to the millisecond, and no stretch of a window's length admits twice the limit, or more than the limit if it is
 // strict.
 func TestSlidingWindow(t *testing.T) {
+	t.Parallel()
 	effort.Alone(t)
 	t.Run("sliding", func(t *testing.T) { slide(t, sliding.LimiterOptions{Sliding: true}, 2*slideLimit-1) })
 	t.Run("strict", func(t *testing.T) { slide(t, sliding.LimiterOptions{Strict: true}, slideLimit) })
@@ -183,6 +184,7 @@ func slide(t *testing.T, o sliding.LimiterOptions, atMost int) {
 // of it again in the next. A part y of a window admits at most 1+y times the limit. At worst it refuses the whole limit although a log of all
 // calls would admit it: at the end of a window at whose start the limit was used.
 func TestTheWorstOfASlidingWindow(t *testing.T) {
+	t.Parallel()
 	effort.Alone(t)
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)

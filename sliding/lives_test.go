@@ -77,6 +77,7 @@ func TestALifeOfItsOwn(t *testing.T) {
 
 // A value's own life ends at its declared time, to the millisecond, however much the value is used.
 func TestTheEndOfALifeOfItsOwn(t *testing.T) {
+	t.Parallel()
 	for _, o := range lives {
 		for _, local := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {

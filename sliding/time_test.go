@@ -114,6 +114,7 @@ func TestMaxAgeComesLater(t *testing.T) {
 
 // A hot value costs no write per read, and no command per read with a local tier.
 func TestSeldomRenewed(t *testing.T) {
+	t.Parallel()
 	effort.Alone(t)
 	for _, local := range []bool{false, true} {
 		for _, age := range []time.Duration{0, 12 * time.Hour} {

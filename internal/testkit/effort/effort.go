@@ -6,6 +6,7 @@ package effort
 import (
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"testing"
 )
 
@@ -18,6 +19,14 @@ func Alone(t testing.TB) {
 	t.Helper()
 	if Race {
 		t.Skip("one goroutine does all of it")
+	}
+}
+
+// InTurns is for programs whose tests are simulations in bubbles: there, waking another processor for each turn took a third of the time, so the
+// tests run on one. Under the race detector they run on all.
+func InTurns() {
+	if !Race {
+		runtime.GOMAXPROCS(1)
 	}
 }
 
