@@ -16,10 +16,11 @@ import (
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/earlyrefresh"
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
+	"github.com/mayflycache/mayfly/redistest"
 )
 
 // greedy is a codec that takes the buffer at its word: it decodes in place, and its values are views of it.
-type greedy struct{ mayfly.Codec[[]byte] }
+type greedy struct{}
 
 func (greedy) Append(dst, v []byte) ([]byte, error) {
 	return append(dst, inverted(bytes.Clone(v))...), nil
@@ -46,7 +47,7 @@ func TestACallerMayChangeWhatCameFromRedis(t *testing.T) {
 		get   func(ctx context.Context, c *cacheaside.Cache[int, []byte]) []byte
 	}{
 		"stale":             {opt: stale},
-		"stale, in place":   {opt: stale, codec: greedy{mayfly.DefaultCodec[[]byte]()}},
+		"stale, in place":   {opt: stale, codec: greedy{}},
 		"stale, compressed": {opt: cacheaside.Options{StaleWhile: time.Hour, Compress: 1}},
 		"stale, of many": {opt: stale, batch: true, get: func(ctx context.Context, c *cacheaside.Cache[int, []byte]) []byte {
 			m, _ := c.GetMany(ctx, []int{7})
@@ -115,6 +116,40 @@ func TestACallerMayChangeWhatCameFromRedis(t *testing.T) {
 			})
 		})
 	}
+}
+
+// lastHalf renews in the second half of a life.
+type lastHalf struct{}
+
+func (lastHalf) Due(ttl, left, _ time.Duration, _ float64) bool { return left < ttl/2 }
+
+// The renewal of a local copy looks in Redis whether that is still there, and the loader is shown what is.
+func TestTheRenewalOfACopyIsShownWhatRedisHas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ns := mayfly.Namespace[int, []byte]{Redis: redistest.Start(t).Client(), Prefix: "v:", TTL: time.Minute, Codec: greedy{}, Clone: bytes.Clone}
+		withLocal(t, &ns, mayfly.LocalOptions{})
+		shown := 0
+		c := must[int, []byte](t)(cacheaside.NewEntry(ns, func(_ context.Context, _ int, previous *cacheaside.Entry[[]byte]) (cacheaside.Loaded[[]byte], error) {
+			if previous == nil {
+				return cacheaside.Loaded[[]byte]{Value: []byte("right")}, nil
+			}
+			if shown++; string(previous.Value) != "right" {
+				t.Errorf("the loader was shown %q", previous.Value)
+			}
+			return cacheaside.Loaded[[]byte]{NotModified: true}, nil
+		}, cacheaside.Options{Early: lastHalf{}}))
+		for range 20 {
+			mine, err := c.Get(t.Context(), 7)
+			if string(mine) != "right" || err != nil {
+				t.Errorf("%q, %v", mine, err)
+			}
+			copy(mine, "wrong")
+			time.Sleep(10 * time.Second)
+		}
+		if s := c.Stats(); shown < 3 || s.Local < 5 || s.Loads != uint64(shown)+1 {
+			t.Errorf("the loader was shown %d values; %+v", shown, s)
+		}
+	})
 }
 
 // With Clone each of those who wait for one load gets a value of its own; one that waits alone gets it as it is.
